@@ -69,8 +69,7 @@ func newACLEntries(acl []client.ACL) []znodetext.ACL {
 type aclResult struct {
 	Path string          `json:"path"`
 	ACL  []znodetext.ACL `json:"acl"`
-	Stat *statJSON       `json:"stat,omitempty"`
-	stat *client.Stat
+	Stat *shownStat      `json:"stat,omitempty"`
 }
 
 func (r aclResult) appendText(b []byte, c colours) []byte {
@@ -78,10 +77,7 @@ func (r aclResult) appendText(b []byte, c colours) []byte {
 		b = append(b, "'"+c.name(e.Scheme)+",'"+c.name(e.ID)+"\n: "...)
 		b = append(append(b, c.green(e.Perms)...), '\n')
 	}
-	if r.stat != nil {
-		b = appendStat(b, r.stat, c)
-	}
-	return b
+	return r.Stat.appendText(b, c)
 }
 
 func runGetACL(ctx context.Context, s *Shell, a *arguments) error {
@@ -93,16 +89,12 @@ func runGetACL(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	r := aclResult{Path: path, ACL: newACLEntries(acl)}
-	if a.has("s") {
-		r.stat, r.Stat = &stat, newStatJSON(&stat)
-	}
-	return s.out.emit(r)
+	return s.out.emit(aclResult{path, newACLEntries(acl), a.stat(stat)})
 }
 
 func runSetACL(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	version, err := a.number("v", 32, int64(client.AnyVersion))
+	version, err := a.number("v", client.AnyVersion)
 	if err != nil {
 		return err
 	}
@@ -115,9 +107,9 @@ func runSetACL(ctx context.Context, s *Shell, a *arguments) error {
 		return err
 	}
 	if a.has("R") {
-		return s.setACLBelow(ctx, path, acl, int32(version))
+		return s.setACLBelow(ctx, path, acl, version)
 	}
-	stat, err := s.link.client.SetACL(ctx, path, acl, int32(version))
+	stat, err := s.link.client.SetACL(ctx, path, acl, version)
 	if err != nil {
 		return s.refusedACL(err, acl)
 	}

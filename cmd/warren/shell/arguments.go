@@ -45,9 +45,7 @@ func completeArgument(before []string, word string) []string {
 		case c.name == "printwatches" && at == 0:
 			all = []string{"off ", "on "}
 		case c.name == "help" && at == 0:
-			for _, name := range Names() {
-				all = append(all, name+" ")
-			}
+			all = commandNames()
 		}
 	}
 	return withPrefix(all, word)

@@ -146,11 +146,11 @@ func find(name string) *command {
 	return nil
 }
 
-// Names returns the names of all commands, sorted.
-func Names() []string {
+// commandNames returns the names of all commands, sorted, each with the blank that follows it.
+func commandNames() []string {
 	var names []string
 	for _, c := range commands() {
-		names = append(names, c.name)
+		names = append(names, c.name+" ")
 	}
 	slices.Sort(names)
 	return names

@@ -36,15 +36,11 @@ func (s *Shell) complete(ctx context.Context, line string, pos int) completion {
 	var candidates []string
 	switch {
 	case strings.TrimSpace(line[:start]) == "" && quote == 0:
-		for _, name := range Names() {
-			if strings.HasPrefix(name, word) {
-				candidates = append(candidates, name+" ")
-			}
-		}
+		candidates = withPrefix(commandNames(), word)
 	case strings.HasPrefix(word, "/"):
 		candidates = s.completePath(ctx, word)
 	case quote == 0:
-		candidates = completeArgument(Words(line[:start]), word)
+		candidates = completeArgument(splitWords(line[:start]), word)
 	}
 	if len(candidates) == 0 {
 		return unchanged

@@ -18,18 +18,13 @@ import (
 
 // configResult is the configuration of the ensemble.
 type configResult struct {
-	Config string    `json:"config"`
-	Stat   *statJSON `json:"stat,omitempty"`
-	before string    // a line that text has before it
-	stat   *client.Stat
+	Config string     `json:"config"`
+	Stat   *shownStat `json:"stat,omitempty"`
+	before string     // a line that text has before it
 }
 
 func (r configResult) appendText(b []byte, c colours) []byte {
-	b = append(append(append(b, r.before...), r.Config...), '\n')
-	if r.stat != nil {
-		b = appendStat(b, r.stat, c)
-	}
-	return b
+	return r.Stat.appendText(append(append(append(b, r.before...), r.Config...), '\n'), c)
 }
 
 func runConfig(ctx context.Context, s *Shell, a *arguments) error {
@@ -47,12 +42,9 @@ func runConfig(ctx context.Context, s *Shell, a *arguments) error {
 		}
 		s.link.watches.hold(client.ConfigPath, heldData, w)
 	}
-	r := configResult{Config: string(data)}
+	r := configResult{Config: string(data), Stat: a.stat(stat)}
 	if a.has("c") {
 		r.Config = clientConfig(r.Config)
-	}
-	if a.has("s") {
-		r.stat, r.Stat = &stat, newStatJSON(&stat)
 	}
 	return s.out.emit(r)
 }
@@ -131,11 +123,7 @@ func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return s.reconfigFailed(err, context.Cause(ctx))
 	}
-	result := configResult{Config: string(data), before: "Committed new configuration:\n"}
-	if a.has("s") {
-		result.stat, result.Stat = &stat, newStatJSON(&stat)
-	}
-	return s.out.emit(result)
+	return s.out.emit(configResult{string(data), a.stat(stat), "Committed new configuration:\n"})
 }
 
 // reconfigFailed is describe for a reconfiguration, which is about no znode.

@@ -21,14 +21,13 @@ type event struct {
 func newEvent(state, kind, path string, zxid client.Zxid) event {
 	e := event{State: state, Type: kind, Path: path, zxid: zxid}
 	if zxid > 0 {
-		e.Zxid = hexZxid(zxid)
+		e.Zxid = zxid.String()
 	}
 	return e
 }
 
 func (e event) appendText(b []byte, c colours) []byte {
-	path := c.name(e.Path)
-	path = cmp.Or(path, "null")
+	path := cmp.Or(c.name(e.Path), "null")
 	b = append(b, "\nWATCHER::\n\n"...)
 	b = append(b, c.yellow("WatchedEvent state:"+e.State+" type:"+e.Type+" path:"+path)...)
 	b = append(b, " zxid: "...)

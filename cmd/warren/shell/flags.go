@@ -52,17 +52,25 @@ func (a *arguments) word(i int) string {
 }
 
 // number returns the value of a flag, or otherwise if the flag is not given.
-func (a *arguments) number(flag string, bits int, otherwise int64) (int64, error) {
+func (a *arguments) number(flag string, otherwise int32) (int32, error) {
 	text, ok := a.flags[flag]
 	if !ok {
 		return otherwise, nil
 	}
-	n, err := strconv.ParseInt(text, 10, bits)
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return 0, wrong(fmt.Sprintf("-%s argument must be an int value", flag),
 			"give a number instead of "+strconv.Quote(text))
 	}
-	return n, nil
+	return int32(n), nil
+}
+
+// stat returns the Stat of a result if it was asked for, nil otherwise.
+func (a *arguments) stat(st client.Stat) *shownStat {
+	if !a.has("s") {
+		return nil
+	}
+	return (*shownStat)(&st)
 }
 
 // parse reads flags wherever they stand, as Apache's commons-cli does: "-sw" is "-s -w", "-n7" is "-n 7", and after

@@ -38,7 +38,7 @@ func (r changeResult) appendText(b []byte, c colours) []byte {
 // missing.
 func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	count, err := a.number("c", 32, 0)
+	count, err := a.number("c", 0)
 	if err == nil {
 		err = checkPath(path, false)
 	}
@@ -55,14 +55,14 @@ func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 	if s.o.Typed {
 		s.out.warn("watching " + path + ", Ctrl-C ends")
 	}
-	for n := int64(0); count == 0 || n < count; {
+	for n := int32(0); count == 0 || n < count; {
 		e, ok := w.Next(ctx)
 		if !ok {
 			break
 		}
 		r := changeResult{Time: time.Now().Format("15:04:05.000"), Type: e.Type.String(), Path: e.Path}
 		if e.Zxid > 0 {
-			r.Zxid = hexZxid(e.Zxid)
+			r.Zxid = e.Zxid.String()
 		}
 		switch e.Type {
 		case client.WatchRearmed:
@@ -105,10 +105,10 @@ func (s *Shell) beginFollow(ctx context.Context, path string, a *arguments) (*cl
 
 // dataOf returns what a changed znode holds now, nil if it cannot be read any more.
 func (s *Shell) dataOf(ctx context.Context, path string) *dataResult {
-	data, _, err := s.link.client.Get(ctx, path)
+	data, stat, err := s.link.client.Get(ctx, path)
 	if err != nil {
 		return nil
 	}
-	r := newDataResult(path, data, nil, &arguments{})
+	r := newDataResult(path, data, stat, &arguments{})
 	return &r
 }

@@ -25,7 +25,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 			require.True(t, c.usage == "" || c.usage == "path", "%s has arguments and no example", c.name)
 			continue
 		}
-		words := Words(e.example)
+		words := splitWords(e.example)
 		require.Equal(t, c.name, words[0])
 		a, err := c.flags.parse(words[1:])
 		require.NoError(t, err, e.example)

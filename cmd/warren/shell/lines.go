@@ -84,7 +84,7 @@ func (h *typedLines) Add(line string) {
 
 // isSecret reports whether a line has a password in it.
 func isSecret(line string) bool {
-	words := Words(line)
+	words := splitWords(line)
 	return len(words) > 0 && words[0] == "addauth"
 }
 

@@ -16,13 +16,11 @@ import (
 
 // dataResult is the answer of get. In JSON the data is text, or base64 if it is not UTF-8; both are absent for null.
 type dataResult struct {
-	Path   string    `json:"path"`
-	Data   *string   `json:"data,omitempty"`
-	Base64 *string   `json:"base64,omitempty"`
-	Stat   *statJSON `json:"stat,omitempty"`
-
-	text []byte // as printed
-	stat *client.Stat
+	Path   string     `json:"path"`
+	Data   *string    `json:"data,omitempty"`
+	Base64 *string    `json:"base64,omitempty"`
+	Stat   *shownStat `json:"stat,omitempty"`
+	text   []byte     // as printed
 }
 
 func (r dataResult) appendText(b []byte, c colours) []byte {
@@ -30,15 +28,11 @@ func (r dataResult) appendText(b []byte, c colours) []byte {
 	if r.Data == nil && r.Base64 == nil {
 		text = c.dim(string(r.text)) // null
 	}
-	b = append(append(b, text...), '\n')
-	if r.stat != nil {
-		b = appendStat(b, r.stat, c)
-	}
-	return b
+	return r.Stat.appendText(append(append(b, text...), '\n'), c)
 }
 
-func newDataResult(path string, data []byte, stat *client.Stat, a *arguments) dataResult {
-	r := dataResult{Path: path, stat: stat, Stat: newStatJSON(stat)}
+func newDataResult(path string, data []byte, stat client.Stat, a *arguments) dataResult {
+	r := dataResult{Path: path, Stat: a.stat(stat)}
 	encoded := base64.StdEncoding.EncodeToString(data)
 	switch {
 	case data == nil:
@@ -107,11 +101,7 @@ func runGet(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	shown := &stat
-	if !a.has("s") {
-		shown = nil
-	}
-	return s.out.emit(newDataResult(path, data, shown, a))
+	return s.out.emit(newDataResult(path, data, stat, a))
 }
 
 // read returns the data of a znode, and watches it if asked to.
@@ -128,16 +118,11 @@ func (s *Shell) read(ctx context.Context, path string, isWatched bool) ([]byte, 
 
 // statResult is a Stat.
 type statResult struct {
-	Path string    `json:"path"`
-	Stat *statJSON `json:"stat"`
-	stat client.Stat
+	Path string     `json:"path"`
+	Stat *shownStat `json:"stat"`
 }
 
-func newStatResult(path string, stat client.Stat) statResult {
-	return statResult{path, newStatJSON(&stat), stat}
-}
-
-func (r statResult) appendText(b []byte, c colours) []byte { return appendStat(b, &r.stat, c) }
+func (r statResult) appendText(b []byte, c colours) []byte { return r.Stat.appendText(b, c) }
 
 func runStat(ctx context.Context, s *Shell, a *arguments) error {
 	isWatched := s.oldForm(a, "stat path [watch]", "stat [-w] path") || a.has("w")
@@ -164,23 +149,19 @@ func runStat(ctx context.Context, s *Shell, a *arguments) error {
 	case !exists:
 		return &client.Error{Op: "exists", Path: path, Err: client.ErrNoNode}
 	}
-	return s.out.emit(newStatResult(path, stat))
+	return s.out.emit(statResult{path, (*shownStat)(&stat)})
 }
 
 // listResult is the children of a znode.
 type listResult struct {
-	Path     string    `json:"path"`
-	Children []string  `json:"children"`
-	Stat     *statJSON `json:"stat,omitempty"`
-	stat     *client.Stat
+	Path     string     `json:"path"`
+	Children []string   `json:"children"`
+	Stat     *shownStat `json:"stat,omitempty"`
 }
 
 func (r listResult) appendText(b []byte, c colours) []byte {
 	b = append(append(append(b, '['), strings.Join(c.names(r.Children), ", ")...), ']', '\n')
-	if r.stat != nil {
-		b = appendStat(b, r.stat, c)
-	}
-	return b
+	return r.Stat.appendText(b, c)
 }
 
 // pathResult is the path of a znode.
@@ -216,14 +197,10 @@ func runList(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	r := listResult{Path: path, Children: names}
-	if a.has("s") {
-		if s.o.Screen {
-			return s.listTable(ctx, path, names, stat)
-		}
-		r.stat, r.Stat = &stat, newStatJSON(&stat)
+	if a.has("s") && s.o.Screen {
+		return s.listTable(ctx, path, names, stat)
 	}
-	return s.out.emit(r)
+	return s.out.emit(listResult{path, names, a.stat(stat)})
 }
 
 // children returns the sorted names of the children of a znode.

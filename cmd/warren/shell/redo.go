@@ -38,7 +38,7 @@ func runRedo(ctx context.Context, s *Shell, a *arguments) error {
 		return wrong("Command index out of range", "`history` shows the numbers")
 	}
 	again := s.entered[n]
-	words := Words(again)
+	words := splitWords(again)
 	if len(words) > 0 && words[0] == "redo" {
 		return wrong("No redoing redos", "`history` shows the numbers of other commands")
 	}

@@ -149,7 +149,7 @@ func scan(in io.Reader) (lines <-chan string, failed func() error, stop func()) 
 
 // line runs the command of one line.
 func (s *Shell) line(ctx context.Context, line string) {
-	words := Words(line)
+	words := splitWords(line)
 	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 		return
 	}

@@ -31,7 +31,7 @@ type child struct {
 type tableResult struct {
 	children []child
 	more     int // children that are not in the table
-	stat     client.Stat
+	stat     shownStat
 }
 
 func (r tableResult) appendText(b []byte, c colours) []byte {
@@ -44,7 +44,7 @@ func (r tableResult) appendText(b []byte, c colours) []byte {
 		}
 	}
 	if len(rows) == 1 {
-		return appendStat(append(b, "no children\n"...), &r.stat, c)
+		return r.stat.appendText(append(b, "no children\n"...), c)
 	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -83,12 +83,12 @@ func (r tableResult) appendText(b []byte, c colours) []byte {
 		b = append(b, c.dim(fmt.Sprintf("... and %d more: `ls` without -s lists all names", r.more))...)
 		b = append(b, '\n')
 	}
-	return appendStat(append(b, '\n'), &r.stat, c)
+	return r.stat.appendText(append(b, '\n'), c)
 }
 
 // listTable prints the children of a znode as a table. Those that are deleted meanwhile are left out.
 func (s *Shell) listTable(ctx context.Context, path string, names []string, stat client.Stat) error {
-	r := tableResult{children: make([]child, min(len(names), tableMax)), stat: stat}
+	r := tableResult{children: make([]child, min(len(names), tableMax)), stat: shownStat(stat)}
 	r.more = len(names) - len(r.children)
 	var all sync.WaitGroup
 	free := make(chan struct{}, statsMost)

@@ -202,7 +202,6 @@ const slow = time.Second
 
 // runLine runs a line, which an interrupt ends.
 func (t *terminal) runLine(ctx context.Context, line string) {
-	ctx, cancel := context.WithCancelCause(ctx)
 	t.waited = 0
 	for drained := false; !drained; { // of interrupts from before
 		select {
@@ -211,15 +210,8 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 			drained = true
 		}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-t.signals.Interrupt:
-			cancel(errInterrupted)
-		case <-done:
-		}
-	}()
+	ctx, release := UntilInterrupt(ctx, t.signals.Interrupt)
+	defer release()
 	pages := &pager{out: t.screen, size: t.size, key: func(prompt string) (rune, error) {
 		return t.waitForKey(ctx, prompt)
 	}}
@@ -232,14 +224,11 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 	if took := time.Since(began) - t.waited; took >= slow {
 		t.s.greet(fmt.Sprintf("took %.1f s", took.Seconds()))
 	}
-	close(done)
-	<-ended
-	cancel(context.Canceled)
 }
 
 // isEndless reports whether a line is a command that shows what happens while it happens.
 func isEndless(line string) bool {
-	words := Words(line)
+	words := splitWords(line)
 	return len(words) > 0 && words[0] == "watch"
 }
 

@@ -93,7 +93,7 @@ var home = func() string {
 // Every command is in the document.
 func TestEveryCommandIsDocumented(t *testing.T) {
 	text := must.ReadFile(t, filepath.Join(home, manual))
-	for _, name := range Names() {
-		require.Contains(t, string(text), "\n"+promptText+name, "no session shows %s", name)
+	for _, c := range commands() {
+		require.Contains(t, string(text), "\n"+promptText+c.name, "no session shows %s", c.name)
 	}
 }

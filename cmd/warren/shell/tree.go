@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/znodetext"
@@ -51,7 +52,7 @@ func runTree(ctx context.Context, s *Shell, a *arguments) error {
 	if len(a.words) > 0 {
 		root = a.word(0)
 	}
-	depth, err := a.number("d", 32, 1<<31-1)
+	depth, err := a.number("d", math.MaxInt32)
 	if err == nil {
 		err = checkPath(root, false)
 	}

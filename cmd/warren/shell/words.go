@@ -2,9 +2,9 @@ package shell
 
 import "strings"
 
-// Words splits a line at blanks. A word in '...' or "..." keeps its blanks and loses the quotes; a quote without its
-// partner is skipped, and a quote inside of a word is part of it. There is no escape. Source: operations 5.2.
-func Words(line string) []string {
+// splitWords splits a line at blanks. A word in '...' or "..." keeps its blanks and loses the quotes; a quote without
+// its partner is skipped, and a quote inside of a word is part of it. There is no escape. Source: operations 5.2.
+func splitWords(line string) []string {
 	var words []string
 	for {
 		line = strings.TrimLeft(line, blanks)

@@ -25,7 +25,7 @@ func TestWords(t *testing.T) {
 		`'a'b`:                   {"a", "b"},
 		"get /\u00fc":            {"get", "/\u00fc"},
 	} {
-		require.Equal(t, want, Words(line), "%q", line)
+		require.Equal(t, want, splitWords(line), "%q", line)
 	}
 }
 
@@ -35,7 +35,7 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		total := 0
-		for _, w := range Words(line) {
+		for _, w := range splitWords(line) {
 			require.Contains(t, line, w)
 			total += len(w)
 		}
@@ -43,7 +43,7 @@ func FuzzWords(f *testing.F) {
 		if !strings.ContainsAny(line, `"'`) {
 			require.Equal(t,
 				len(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })),
-				len(Words(line)))
+				len(splitWords(line)))
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestFlags(t *testing.T) {
 		"- -s":             {map[string]string{"s": ""}, []string{"-"}},
 		"-file x -add y=1": {map[string]string{"file": "x", "add": "y=1"}, nil},
 	} {
-		got, err := set.parse(Words(line))
+		got, err := set.parse(splitWords(line))
 		require.NoError(t, err, line)
 		require.Equal(t, want, *got, line)
 	}
@@ -70,7 +70,7 @@ func TestFlags(t *testing.T) {
 		"/a -v":  "Missing argument for option: v",
 		"-v -s":  "Missing argument for option: v",
 	} {
-		_, err := set.parse(Words(line))
+		_, err := set.parse(splitWords(line))
 		require.EqualError(t, err, want, line)
 	}
 }

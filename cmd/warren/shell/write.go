@@ -17,8 +17,8 @@ import (
 
 // createdResult is the path of a new znode.
 type createdResult struct {
-	Path string    `json:"path"`
-	Stat *statJSON `json:"stat"`
+	Path string     `json:"path"`
+	Stat *shownStat `json:"stat"`
 }
 
 func (r createdResult) appendText(b []byte, c colours) []byte {
@@ -106,7 +106,7 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 		}
 		return f
 	}
-	return s.out.emit(createdResult{created, newStatJSON(&stat)})
+	return s.out.emit(createdResult{created, (*shownStat)(&stat)})
 }
 
 // doneResult is the answer of a command that has nothing to say in text.
@@ -119,7 +119,7 @@ func (doneResult) appendText(b []byte, _ colours) []byte { return b }
 
 func runSet(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	version, err := a.number("v", 32, int64(client.AnyVersion))
+	version, err := a.number("v", client.AnyVersion)
 	if err == nil {
 		err = checkPath(path, false)
 	}
@@ -132,7 +132,7 @@ func runSet(ctx context.Context, s *Shell, a *arguments) error {
 			return wrong("-b data is not Base64: "+err.Error(), "use the alphabet with + and /, padded with =")
 		}
 	}
-	stat, err := s.link.client.Set(ctx, path, data, int32(version))
+	stat, err := s.link.client.Set(ctx, path, data, version)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func runSet(ctx context.Context, s *Shell, a *arguments) error {
 // emitChange prints the new Stat if it was asked for; JSON always has it.
 func (s *Shell) emitChange(done, path string, stat client.Stat, a *arguments) error {
 	if a.has("s") || s.out.isJSON {
-		return s.out.emit(newStatResult(path, stat))
+		return s.out.emit(statResult{path, (*shownStat)(&stat)})
 	}
 	return s.out.emit(doneResult{done, path})
 }
@@ -152,14 +152,14 @@ func runDelete(ctx context.Context, s *Shell, a *arguments) error {
 	if s.oldForm(a, "delete path [version]", "delete [-v version] path") {
 		a.flags["v"] = a.word(1)
 	}
-	version, err := a.number("v", 32, int64(client.AnyVersion))
+	version, err := a.number("v", client.AnyVersion)
 	if err == nil {
 		err = checkPath(path, false)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.link.client.Delete(ctx, path, int32(version)); err != nil {
+	if err := s.link.client.Delete(ctx, path, version); err != nil {
 		return err
 	}
 	return s.out.emit(doneResult{"delete", path})
@@ -174,7 +174,7 @@ const (
 
 func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	batch, err := a.number("b", 32, batchDefault)
+	batch, err := a.number("b", batchDefault)
 	if err == nil {
 		err = checkPath(path, false)
 	}
