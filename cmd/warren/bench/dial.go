@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 	"time"
@@ -72,7 +73,7 @@ func (d *dialer) handshake(nc net.Conn, s *session) error {
 	}
 	// Nothing but the response may be consumed, so no buffering reader.
 	var head [4]byte
-	if err := readFull(nc, head[:]); err != nil {
+	if _, err := io.ReadFull(nc, head[:]); err != nil {
 		return err
 	}
 	n := binary.BigEndian.Uint32(head[:])
@@ -80,7 +81,7 @@ func (d *dialer) handshake(nc net.Conn, s *session) error {
 		return fmt.Errorf("this is no ZooKeeper server: its first answer has %d bytes, not 36 or 37", n)
 	}
 	body := make([]byte, n)
-	if err := readFull(nc, body); err != nil {
+	if _, err := io.ReadFull(nc, body); err != nil {
 		return err
 	}
 	var resp proto.ConnectResponse
@@ -91,17 +92,6 @@ func (d *dialer) handshake(nc net.Conn, s *session) error {
 		return errExpired
 	}
 	s.id, s.password, s.timeoutMs = resp.SessionID, resp.Password, resp.TimeOut
-	return nil
-}
-
-func readFull(nc net.Conn, b []byte) error {
-	for n := 0; n < len(b); {
-		k, err := nc.Read(b[n:])
-		n += k
-		if err != nil && n < len(b) {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -211,10 +211,8 @@ func (d *drive) reconnect(l *lane, failures int) bool {
 		d.fleet.reconnects.Add(1)
 		return true
 	}
-	pause := time.NewTimer(min(time.Duration(10<<min(failures, 6))*time.Millisecond, 500*time.Millisecond))
-	defer pause.Stop()
 	select {
-	case <-pause.C:
+	case <-time.After(min(time.Duration(10<<min(failures, 6))*time.Millisecond, 500*time.Millisecond)):
 	case <-d.ctx.Done():
 	}
 	return false

@@ -81,13 +81,12 @@ func (f *fleet) each(
 // keepAlive pings idle lanes.
 func (f *fleet) keepAlive() {
 	step := min(max(time.Duration(f.dialer.timeoutMs)*time.Millisecond/30, 20*time.Millisecond), time.Second)
-	tick := time.NewTicker(step)
-	defer tick.Stop()
+	tick := time.Tick(step)
 	for {
 		select {
 		case <-f.quit:
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		now := f.now()
 		for _, l := range f.lanes {
@@ -101,7 +100,7 @@ func (f *fleet) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = f.each(ctx, dialing, nil, func(ctx context.Context, l *lane) error {
-		_, _, _ = l.call(ctx, proto.OpCloseSession, nil)
+		_, _ = l.call(ctx, proto.OpCloseSession, nil)
 		return nil
 	})
 	close(f.quit)

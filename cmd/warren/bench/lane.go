@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -95,16 +96,13 @@ func (l *lane) pingIfIdle(now int64, step time.Duration) {
 	l.sent = now
 }
 
-// call sends one request and returns its reply, whose body is valid until the next use of the
+// call sends one request and returns the body of its reply, which is valid until the next use of the
 // lane. No drive may run. Notifications are skipped.
-func (l *lane) call(
-	ctx context.Context, op proto.OpCode, body func([]byte) []byte,
-) (proto.ReplyHeader, []byte, error) {
-	var header proto.ReplyHeader
+func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []byte) ([]byte, error) {
 	l.mu.Lock()
 	if l.nc == nil {
 		l.mu.Unlock()
-		return header, nil, fmt.Errorf("bench: %s: %w", op, proto.ErrConnectionLoss)
+		return nil, fmt.Errorf("bench: %s: %w", op, proto.ErrConnectionLoss)
 	}
 	xid := l.nextXid()
 	b := l.out.buf
@@ -122,30 +120,35 @@ func (l *lane) call(
 
 	defer interruptible(ctx, nc)()
 	for {
-		frame, err := l.rd.read()
-		if err != nil {
+		header, frame, err := l.reply(ctx)
+		switch {
+		case err != nil:
 			l.drop() // the reply may still come, and would answer the next request
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return header, nil, fmt.Errorf("bench: %s: %w", op, err)
-		}
-		if err := header.ReadFrom(frame); err != nil {
-			return header, nil, fmt.Errorf("bench: %s: %w", op, err)
-		}
-		switch header.Xid {
-		case proto.XidPing, proto.XidNotification:
+			return nil, fmt.Errorf("bench: %s: %w", op, err)
+		case header.Xid == proto.XidNotification:
 			continue
-		case xid:
-			l.mu.Lock()
-			l.answered = xid
-			l.mu.Unlock()
-			if header.Err != proto.OK {
-				return header, nil, fmt.Errorf("bench: %s: %w", op, header.Err)
-			}
-			return header, frame[proto.ReplyHeaderSize:], nil
+		case header.Xid != xid:
+			return nil, fmt.Errorf("bench: %s: reply has xid %d, want %d", op, header.Xid, xid)
 		}
-		return header, nil, fmt.Errorf("bench: %s: reply has xid %d, want %d", op, header.Xid, xid)
+		l.mu.Lock()
+		l.answered = xid
+		l.mu.Unlock()
+		if header.Err != proto.OK {
+			return nil, fmt.Errorf("bench: %s: %w", op, header.Err)
+		}
+		return frame[proto.ReplyHeaderSize:], nil
+	}
+}
+
+// reply waits for the next frame that does not answer a ping.
+func (l *lane) reply(ctx context.Context) (header proto.ReplyHeader, frame []byte, err error) {
+	for {
+		if frame, err = l.rd.read(); err != nil {
+			return header, nil, cmp.Or(ctx.Err(), err)
+		}
+		if err = header.ReadFrom(frame); err != nil || header.Xid != proto.XidPing {
+			return header, frame, err
+		}
 	}
 }
 

@@ -10,19 +10,21 @@ import (
 )
 
 // Load is one kind of work that can be measured.
-type Load interface {
-	// Name is the argument of the command.
-	Name() string
-	// Summary says in one line what the load does.
-	Summary() string
-	// Defaults changes the parameters that are this load's own.
-	Defaults(p *Params)
-	// Flags lists the flags of Params that have an effect on this load.
-	Flags() []string
-	// Prepare opens the sessions and creates the znodes that Measure needs. What it has created
-	// when it fails it removes.
-	Prepare(ctx context.Context, t *Target, p Params) (Trial, error)
+type Load struct {
+	name     string
+	summary  string          // what the load does, in one line
+	flags    []string        // of Params that have an effect on this load, besides everyFlag
+	defaults func(p *Params) // changes the parameters that are this load's own
+	// prepare opens the sessions and creates the znodes that Measure needs. What it has created when it fails it
+	// removes.
+	prepare func(ctx context.Context, t *Target, p Params) (Trial, error)
 }
+
+// Name is the argument of the command.
+func (l Load) Name() string { return l.name }
+
+// Flags lists the flags of Params that have an effect on the load.
+func (l Load) Flags() []string { return slices.Concat(l.flags, everyFlag) }
 
 // Trial is a load that is ready to run on one target. Its methods are called by one goroutine.
 type Trial interface {
@@ -44,39 +46,39 @@ type endless interface{ isEndless() }
 
 // loads lists every load in the order of the help text.
 var loads = []Load{
-	mixLoad{"get", "getData of existing znodes", func(p *Params) { p.Mix = mustMix("get=1") }},
-	mixLoad{"set", "setData of existing znodes", func(p *Params) { p.Mix = mustMix("set=1") }},
-	mixLoad{"create", "create of persistent sequential znodes", func(p *Params) {
+	mixLoad("get", "getData of existing znodes", func(p *Params) { p.Mix = mustMix("get=1") }),
+	mixLoad("set", "setData of existing znodes", func(p *Params) { p.Mix = mustMix("set=1") }),
+	mixLoad("create", "create of persistent sequential znodes", func(p *Params) {
 		p.Mix, p.Znodes, p.Outstanding, p.Connections = mustMix("seq=1"), 1, 1, 64
-	}},
-	mixLoad{"mixed", "the kinds of --mix; the default load", func(p *Params) {}},
-	paperLoad{},
-	mixLoad{"rk-create", "raftkeeper-bench create: 100-byte creates, synchronous clients", func(p *Params) {
+	}),
+	mixLoad("mixed", "the kinds of --mix; the default load", func(p *Params) {}),
+	paperLoad,
+	mixLoad("rk-create", "raftkeeper-bench create: 100-byte creates, synchronous clients", func(p *Params) {
 		p.Mix, p.Znodes, p.Outstanding, p.Connections, p.Size = mustMix("create=1"), 1, 1, 100, Size{100, 100}
-	}},
-	mixLoad{"rk-mixed", "raftkeeper-bench mixed: 1 create, 8 set, 45 get, 45 list, 1 delete over 100 znodes",
+	}),
+	mixLoad("rk-mixed", "raftkeeper-bench mixed: 1 create, 8 set, 45 get, 45 list, 1 delete over 100 znodes",
 		func(p *Params) {
 			p.Mix, p.Znodes = mustMix("create=1,set=8,get=45,children=45,delete=1"), 100
 			p.Outstanding, p.Connections, p.Size = 1, 100, Size{100, 100}
-		}},
-	mixLoad{"prod-mix",
+		}),
+	mixLoad("prod-mix",
 		"ClickHouse's production mix: 38 get, 34 create, 9 set, 11 multi, 4 list, values of 0-162 bytes",
 		func(p *Params) {
 			p.Mix, p.Size = mustMix("get=38,create=34,set=9,multi=11,children=4"), Size{0, 162}
 			p.Connections, p.Outstanding = 32, 20
-		}},
-	latenciesLoad{},
-	fanoutLoad{},
-	stormLoad{},
-	fillLoad{},
-	connectionsLoad{},
+		}),
+	latenciesLoad,
+	fanoutLoad,
+	stormLoad,
+	fillLoad,
+	connectionsLoad,
 }
 
 // Find returns the load of a name.
 func Find(name string) (Load, error) {
-	i := slices.IndexFunc(loads, func(l Load) bool { return l.Name() == name })
+	i := slices.IndexFunc(loads, func(l Load) bool { return l.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("bench: unknown load %q: use one of %s", name, strings.Join(Names(), ", "))
+		return Load{}, fmt.Errorf("bench: unknown load %q: use one of %s", name, strings.Join(Names(), ", "))
 	}
 	return loads[i], nil
 }
@@ -85,7 +87,7 @@ func Find(name string) (Load, error) {
 func Names() []string {
 	names := make([]string, len(loads))
 	for i, l := range loads {
-		names[i] = l.Name()
+		names[i] = l.name
 	}
 	return names
 }
@@ -94,7 +96,7 @@ func Names() []string {
 func Describe() string {
 	var b strings.Builder
 	for _, l := range loads {
-		fmt.Fprintf(&b, "  %-16s %s\n", l.Name(), l.Summary())
+		fmt.Fprintf(&b, "  %-16s %s\n", l.name, l.summary)
 	}
 	return b.String()
 }
@@ -102,7 +104,7 @@ func Describe() string {
 // DefaultsOf returns the parameters of a load before any flag.
 func DefaultsOf(l Load) Params {
 	p := DefaultParams()
-	l.Defaults(&p)
+	l.defaults(&p)
 	return p
 }
 
@@ -154,6 +156,10 @@ func newStage(ctx context.Context, t *Target, p Params, shared, homes bool) (*st
 	}
 	return s, nil
 }
+
+// Warm implements Trial for a load that is not warmed up: there is nothing to warm, as for fill, or it is cold by
+// nature, as a storm, or its first phase warms those after it, as in zk-latencies.
+func (s *stage) Warm(context.Context, time.Duration) error { return nil }
 
 // cleanupTimeout bounds the removal of what was created.
 const cleanupTimeout = 10 * time.Minute

@@ -11,21 +11,18 @@ import (
 
 // connectionsLoad opens --connections sessions, holds them idle for --duration, and says what one
 // costs the servers.
-type connectionsLoad struct{}
-
-func (connectionsLoad) Name() string { return "connections" }
-func (connectionsLoad) Summary() string {
-	return "opens --connections idle sessions: sessions/s, and with --pid memory per session and CPU of holding them"
-}
-func (connectionsLoad) Defaults(p *Params) {
-	p.Connections, p.Warmup, p.Timeout = 1000, 0, 60*time.Second
-}
-
-func (connectionsLoad) Flags() []string {
-	return append([]string{"duration", "rounds"}, everyFlag...)
+var connectionsLoad = Load{
+	name: "connections",
+	summary: "opens --connections idle sessions: sessions/s, and with --pid memory per session and CPU of holding " +
+		"them",
+	flags: []string{"duration", "rounds"},
+	defaults: func(p *Params) {
+		p.Connections, p.Warmup, p.Timeout = 1000, 0, 60*time.Second
+	},
+	prepare: prepareConnections,
 }
 
-func (connectionsLoad) Prepare(_ context.Context, t *Target, p Params) (Trial, error) {
+func prepareConnections(_ context.Context, t *Target, p Params) (Trial, error) {
 	d, err := newDialer(t, p)
 	if err != nil {
 		return nil, err
@@ -108,7 +105,7 @@ func (t *connectionsTrial) hold(ctx context.Context, f *fleet, d time.Duration) 
 	}
 	var alive atomic.Int64
 	err = f.each(ctx, dialing, nil, func(ctx context.Context, l *lane) error {
-		if _, _, err := l.call(ctx, proto.OpExists, func(b []byte) []byte {
+		if _, err := l.call(ctx, proto.OpExists, func(b []byte) []byte {
 			return appendPathWatch(b, []byte("/"), false)
 		}); err == nil {
 			alive.Add(1)

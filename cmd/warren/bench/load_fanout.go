@@ -11,21 +11,17 @@ import (
 
 // fanoutLoad has all connections watch one znode, sets it once, and measures when the events are
 // there.
-type fanoutLoad struct{}
-
-func (fanoutLoad) Name() string { return "watch-fanout" }
-func (fanoutLoad) Summary() string {
-	return "--connections sessions watch one znode, one more sets it: time to the first, median and last event"
-}
-func (fanoutLoad) Defaults(p *Params) {
-	p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1, 10, 0, 60*time.Second
-}
-
-func (fanoutLoad) Flags() []string {
-	return append([]string{"size", "rounds", "warmup", "keep"}, everyFlag...)
+var fanoutLoad = Load{
+	name:    "watch-fanout",
+	summary: "--connections sessions watch one znode, one more sets it: time to the first, median and last event",
+	flags:   []string{"size", "rounds", "warmup", "keep"},
+	defaults: func(p *Params) {
+		p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1, 10, 0, 60*time.Second
+	},
+	prepare: prepareFanout,
 }
 
-func (fanoutLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
+func prepareFanout(ctx context.Context, t *Target, p Params) (Trial, error) {
 	p.Znodes = 1
 	s, err := newStage(ctx, t, p, true, false)
 	if err != nil {
@@ -125,7 +121,7 @@ func (t *fanoutTrial) round(ctx context.Context, s *KindSample) ([4]time.Duratio
 		})
 	}()
 	set := time.Since(base)
-	_, _, err = t.writer.lanes[0].call(ctx, proto.OpSetData, func(b []byte) []byte {
+	_, err = t.writer.lanes[0].call(ctx, proto.OpSetData, func(b []byte) []byte {
 		return appendSet(b, path, make([]byte, t.params.Size.Max))
 	})
 	times[3] = time.Since(base) - set
@@ -154,24 +150,9 @@ func (l *lane) awaitEvent(ctx context.Context) error {
 		return proto.ErrConnectionLoss
 	}
 	defer interruptible(ctx, nc)()
-	for {
-		frame, err := l.rd.read()
-		if err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return err
-		}
-		var h proto.ReplyHeader
-		if err := h.ReadFrom(frame); err != nil {
-			return err
-		}
-		switch h.Xid {
-		case proto.XidPing:
-		case proto.XidNotification:
-			return nil
-		default:
-			return fmt.Errorf("bench: reply has xid %d, want a notification", h.Xid)
-		}
+	header, _, err := l.reply(ctx)
+	if err == nil && header.Xid != proto.XidNotification {
+		err = fmt.Errorf("bench: reply has xid %d, want a notification", header.Xid)
 	}
+	return err
 }

@@ -8,22 +8,18 @@ import (
 )
 
 // fillLoad creates --znodes znodes once: how fast a tree grows, and with --pid what it takes.
-type fillLoad struct{}
-
-func (fillLoad) Name() string { return "fill" }
-func (fillLoad) Summary() string {
-	return "creates --znodes znodes of --size and --path-length; with --keep they stay"
-}
-func (fillLoad) Defaults(p *Params) {
-	p.Connections, p.Outstanding, p.Znodes, p.Size = 4, 200, 100_000, Size{100, 100}
-	p.Warmup = 0
-}
-
-func (fillLoad) Flags() []string {
-	return append([]string{"outstanding", "size", "znodes", "path-length", "rounds", "seed", "keep"}, everyFlag...)
+var fillLoad = Load{
+	name:    "fill",
+	summary: "creates --znodes znodes of --size and --path-length; with --keep they stay",
+	flags:   []string{"outstanding", "size", "znodes", "path-length", "rounds", "seed", "keep"},
+	defaults: func(p *Params) {
+		p.Connections, p.Outstanding, p.Znodes, p.Size = 4, 200, 100_000, Size{100, 100}
+		p.Warmup = 0
+	},
+	prepare: prepareFill,
 }
 
-func (fillLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
+func prepareFill(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, false, false)
 	if err != nil {
 		return nil, err
@@ -38,9 +34,6 @@ type fillTrial struct {
 	*stage
 	filled bool
 }
-
-// Warm implements Trial; there is nothing to warm.
-func (t *fillTrial) Warm(context.Context, time.Duration) error { return nil }
 
 // Measure implements Trial. From the second time on it removes what the last one created first.
 func (t *fillTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, error) {

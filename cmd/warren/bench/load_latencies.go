@@ -11,22 +11,18 @@ import (
 // latenciesLoad does what zk-latencies of zk-smoketest does: each of --znodes znodes is created,
 // set, read and deleted, permanent and ephemeral, and watched, once with one request at a time
 // and once with --outstanding in flight.
-type latenciesLoad struct{}
-
-func (latenciesLoad) Name() string { return "latencies" }
-func (latenciesLoad) Summary() string {
-	return "zk-latencies: create, set, get, delete, ephemerals and watches of 10,000 znodes of 25 bytes, one " +
-		"by one and pipelined"
-}
-func (latenciesLoad) Defaults(p *Params) {
-	p.Connections, p.Outstanding, p.Znodes, p.Size, p.Warmup = 1, 100, 10_000, Size{25, 25}, 0
-}
-
-func (latenciesLoad) Flags() []string {
-	return append([]string{"outstanding", "size", "znodes", "path-length", "rounds", "keep"}, everyFlag...)
+var latenciesLoad = Load{
+	name: "latencies",
+	summary: "zk-latencies: create, set, get, delete, ephemerals and watches of 10,000 znodes of 25 bytes, one " +
+		"by one and pipelined",
+	flags: []string{"outstanding", "size", "znodes", "path-length", "rounds", "keep"},
+	defaults: func(p *Params) {
+		p.Connections, p.Outstanding, p.Znodes, p.Size, p.Warmup = 1, 100, 10_000, Size{25, 25}, 0
+	},
+	prepare: prepareLatencies,
 }
 
-func (latenciesLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
+func prepareLatencies(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, false, false)
 	if err != nil {
 		return nil, err
@@ -38,9 +34,6 @@ func (latenciesLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, e
 }
 
 type latenciesTrial struct{ *stage }
-
-// Warm implements Trial; the first phase is the warm-up of those after it, as in zk-latencies.
-func (t *latenciesTrial) Warm(context.Context, time.Duration) error { return nil }
 
 // Measure implements Trial: one Row for each phase.
 func (t *latenciesTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, error) {

@@ -5,29 +5,19 @@ import (
 	"time"
 )
 
-// mixLoad sends kinds drawn from a mix: get, set, create, mixed and the mixes of other tools.
-type mixLoad struct {
-	name, summary string
-	defaults      func(p *Params)
-}
-
-func (l mixLoad) Name() string       { return l.name }
-func (l mixLoad) Summary() string    { return l.summary }
-func (l mixLoad) Defaults(p *Params) { l.defaults(p) }
-
-func (mixLoad) Flags() []string {
-	return append([]string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate",
-		"slice", "seed", "keep"}, everyFlag...)
-}
-
-func (l mixLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
-	s, err := newStage(ctx, t, p, true, p.Mix.creates())
-	if err != nil {
-		return nil, err
-	}
-	m := &mixTrial{stage: s, name: l.name}
-	m.setMix(p.Mix)
-	return m, nil
+// mixLoad returns a load that sends kinds drawn from a mix: get, set, create, mixed and the mixes of other tools.
+func mixLoad(name, summary string, defaults func(p *Params)) Load {
+	flags := []string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate", "slice",
+		"seed", "keep"}
+	return Load{name, summary, flags, defaults, func(ctx context.Context, t *Target, p Params) (Trial, error) {
+		s, err := newStage(ctx, t, p, true, p.Mix.creates())
+		if err != nil {
+			return nil, err
+		}
+		m := &mixTrial{stage: s, name: name}
+		m.setMix(p.Mix)
+		return m, nil
+	}}
 }
 
 // mixTrial is a mixLoad on one target.
@@ -108,7 +98,6 @@ func (m *mixTrial) measure(ctx context.Context, name string, window time.Duratio
 		return nil, ctx.Err()
 	}
 	row.fill(d.rec.collect())
-	row.perSecond()
 	if n := m.fleet.reconnects.Load() - reconnects; n > 0 {
 		row.Figures = append(row.Figures, Figure{"reconnects", float64(n), ""})
 	}
@@ -120,20 +109,17 @@ func (m *mixTrial) measure(ctx context.Context, name string, window time.Duratio
 
 // pass waits for a while, until ctx ends or d fails, and tells how it goes every second.
 func (m *mixTrial) pass(ctx context.Context, d *drive, phase string, wait time.Duration) {
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	end, tick := time.After(wait), time.Tick(time.Second)
 	last := d.rec.replies()
 	for {
 		select {
-		case <-end.C:
+		case <-end:
 			return
 		case <-ctx.Done():
 			return
 		case <-d.ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 			n := d.rec.replies()
 			if m.target.Progress != nil {
 				m.target.Progress(phase+", replies/s", n-last, 0)

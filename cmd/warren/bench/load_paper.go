@@ -9,22 +9,17 @@ import (
 // paperLoad is the throughput figure of the ZooKeeper paper (Hunt and others, USENIX ATC 2010) and
 // of the project's GenerateLoad: every client reads and sets one znode of its own of 1 KB with
 // 100 requests outstanding, at read ratios from 0 to 100 percent.
-type paperLoad struct{}
-
-func (paperLoad) Name() string { return "paper" }
-func (paperLoad) Summary() string {
-	return "the ZooKeeper paper's sweep: 0..100 % reads, 1 KB, one znode per client, 100 outstanding"
-}
-func (paperLoad) Defaults(p *Params) {
-	p.Connections, p.Outstanding, p.Size, p.Duration = 50, 100, Size{1024, 1024}, 5*time.Second
-}
-
-func (paperLoad) Flags() []string {
-	return append([]string{"outstanding", "size", "duration", "warmup", "rate", "slice", "step", "seed", "keep"},
-		everyFlag...)
+var paperLoad = Load{
+	name:    "paper",
+	summary: "the ZooKeeper paper's sweep: 0..100 % reads, 1 KB, one znode per client, 100 outstanding",
+	flags:   []string{"outstanding", "size", "duration", "warmup", "rate", "slice", "step", "seed", "keep"},
+	defaults: func(p *Params) {
+		p.Connections, p.Outstanding, p.Size, p.Duration = 50, 100, Size{1024, 1024}, 5*time.Second
+	},
+	prepare: preparePaper,
 }
 
-func (paperLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
+func preparePaper(ctx context.Context, t *Target, p Params) (Trial, error) {
 	p.Znodes = p.Connections
 	s, err := newStage(ctx, t, p, true, false)
 	if err != nil {

@@ -12,25 +12,21 @@ import (
 
 // stormLoad drops the connections of all sessions at once and resumes them all at once, each with
 // its watches: what clients do when a server restarts or a network comes back.
-type stormLoad struct{}
-
-func (stormLoad) Name() string { return "reconnect-storm" }
-func (stormLoad) Summary() string {
-	return "drops --connections sessions with --watches watches each and resumes them: time until all are back"
-}
-func (stormLoad) Defaults(p *Params) {
-	p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1000, 3, 0, 60*time.Second
+var stormLoad = Load{
+	name:    "reconnect-storm",
+	summary: "drops --connections sessions with --watches watches each and resumes them: time until all are back",
+	flags:   []string{"size", "znodes", "watches", "rounds", "keep"},
+	defaults: func(p *Params) {
+		p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1000, 3, 0, 60*time.Second
+	},
+	prepare: prepareStorm,
 }
 
 // storming is how many sessions resume at the same time; the others wait in line, as they would
 // in the accept queue of a server.
 const storming = 2000
 
-func (stormLoad) Flags() []string {
-	return append([]string{"size", "znodes", "watches", "rounds", "keep"}, everyFlag...)
-}
-
-func (stormLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
+func prepareStorm(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, true, false)
 	if err != nil {
 		return nil, err
@@ -53,9 +49,6 @@ type stormTrial struct{ *stage }
 func (t *stormTrial) watched(lane, k int) []byte {
 	return t.tree.path((lane*t.params.Watches + k) % t.tree.n)
 }
-
-// Warm implements Trial; a storm is cold by nature.
-func (t *stormTrial) Warm(context.Context, time.Duration) error { return nil }
 
 // Measure implements Trial: --rounds storms.
 func (t *stormTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, error) {
@@ -129,7 +122,7 @@ func (t *stormTrial) resume(ctx context.Context, l *lane, attempt int) error {
 	for k := range watches.DataWatches {
 		watches.DataWatches[k] = t.watched(l.index, k)
 	}
-	_, _, err := l.call(ctx, proto.OpSetWatches, watches.AppendTo)
+	_, err := l.call(ctx, proto.OpSetWatches, watches.AppendTo)
 	return err
 }
 

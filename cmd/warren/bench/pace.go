@@ -80,10 +80,8 @@ const runtimeSlack = 1500 * time.Microsecond
 // sleepUntil sleeps until t, in ns since the fleet's start, or until d stops.
 func (p *schedule) sleepUntil(d *drive, t int64) {
 	if wait := time.Duration(t-d.fleet.now()) - p.slack; wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-d.ctx.Done():
 			return
 		}

@@ -133,7 +133,7 @@ func TestIdleSessionsAreKeptAlive(t *testing.T) {
 	<-m.after(proto.OpPing, 12)
 	require.Greater(t, time.Since(begin), 400*time.Millisecond, "two lanes, six pings each, a tenth of a second apart")
 	for _, l := range f.lanes {
-		_, _, err = l.call(t.Context(), proto.OpExists,
+		_, err = l.call(t.Context(), proto.OpExists,
 			func(b []byte) []byte { return appendPathWatch(b, []byte("/"), false) })
 		require.NoError(t, err)
 	}

@@ -60,10 +60,11 @@ func newLatency(h *hdrhistogram.Histogram) *Latency {
 		P999: us(h.ValueAtQuantile(99.9)), Max: us(h.Max())}
 }
 
-// fill sets the counts, the latencies and the errors of r from what a window of r.Seconds held.
+// fill sets the counts, the rates, the latencies and the errors of r from what a window of r.Seconds held.
 func (r *Row) fill(s *Sample) {
 	total := s.total()
 	r.Operations = total.Latency.TotalCount()
+	r.perSecond()
 	r.Latency = newLatency(total.Latency)
 	for code, n := range total.Errors {
 		r.countError(code.Name(), n)
@@ -105,8 +106,7 @@ func (t *Target) begin() (*meter, error) {
 	return &meter{target: t, began: time.Now(), before: before, own: ownCPU()}, err
 }
 
-// end returns a Row with everything a meter knows. Operations come later, so perSecond must be
-// called when they are there.
+// end returns a Row with everything a meter knows. Operations come later, with fill.
 func (m *meter) end(name string) (*Row, error) {
 	r := &Row{Name: name, Seconds: time.Since(m.began).Seconds(), LoadCPU: (ownCPU() - m.own).Seconds()}
 	if len(m.target.PIDs) == 0 {
@@ -127,11 +127,10 @@ func (m *meter) endWith(name string, s *Sample) (*Row, error) {
 		return nil, err
 	}
 	row.fill(s)
-	row.perSecond()
 	return row, nil
 }
 
-// perSecond fills in the rates.
+// perSecond sets the rates.
 func (r *Row) perSecond() {
 	if r.Seconds > 0 {
 		r.PerSecond = float64(r.Operations) / r.Seconds

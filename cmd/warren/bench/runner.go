@@ -31,7 +31,7 @@ type TargetReport struct {
 // Run measures a load on one target, or on two that take turns, A B A B, so that both meet the
 // same disturbances. It removes what it created even when ctx ends or a measurement fails.
 func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Report, err error) {
-	report = &Report{Load: l.Name(), Started: time.Now().UTC(), Parameters: p.describe(l)}
+	report = &Report{Load: l.name, Started: time.Now().UTC(), Parameters: p.describe(l)}
 	trials := make([]Trial, 0, len(targets))
 	defer func() {
 		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -43,7 +43,7 @@ func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Rep
 		}
 	}()
 	for i, t := range targets {
-		trial, err := l.Prepare(ctx, t, p)
+		trial, err := l.prepare(ctx, t, p)
 		if err != nil {
 			return nil, of(targets, i, err)
 		}

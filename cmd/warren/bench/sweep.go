@@ -65,7 +65,7 @@ func (f *fleet) must(
 
 // create builds the root, and what of the tree is asked for.
 func (t *tree) create(ctx context.Context, f *fleet, shared, homes bool, data []byte) error {
-	_, _, err := f.lanes[0].call(ctx, proto.OpCreate, func(b []byte) []byte {
+	_, err := f.lanes[0].call(ctx, proto.OpCreate, func(b []byte) []byte {
 		return appendCreate(b, []byte(t.root), nil, proto.ModePersistent)
 	})
 	if err != nil {
@@ -144,13 +144,13 @@ func (t *tree) remove(ctx context.Context, f *fleet) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	_, _, err = f.lanes[0].call(ctx, proto.OpDelete, func(b []byte) []byte { return appendDelete(b, []byte(t.root)) })
+	_, err = f.lanes[0].call(ctx, proto.OpDelete, func(b []byte) []byte { return appendDelete(b, []byte(t.root)) })
 	return err
 }
 
 // children lists a znode.
 func children(ctx context.Context, l *lane, path string) ([]string, error) {
-	_, body, err := l.call(ctx, proto.OpGetChildren,
+	body, err := l.call(ctx, proto.OpGetChildren,
 		func(b []byte) []byte { return appendPathWatch(b, []byte(path), false) })
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", path, err)
