@@ -148,12 +148,17 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 // acquire joins the line, waits until nothing blocks and takes possession. After any error no znode is left in
 // the line.
 func (l *line) acquire(ctx context.Context, marker string, blocks blocker, isTry bool) (*Hold, error) {
+	return l.acquireAfter(ctx, marker, func(path string) error { return l.await(ctx, path, blocks, isTry) })
+}
+
+// acquireAfter is acquire with another way to wait until nothing blocks the znode at path.
+func (l *line) acquireAfter(ctx context.Context, marker string, await func(path string) error) (*Hold, error) {
 	path, err := l.join(ctx, marker)
 	if err != nil {
 		return nil, err
 	}
 	var h *Hold
-	if err = l.await(ctx, path, blocks, isTry); err == nil {
+	if err = await(path); err == nil {
 		h, err = l.possess(ctx, path, 0)
 	}
 	if err != nil {

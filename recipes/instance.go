@@ -119,17 +119,8 @@ func (s Instance) variable(name string) string {
 
 // encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is not JSON.
 func (s Instance) encode() ([]byte, error) {
-	j := layouts.Service{Name: s.Name, ID: s.ID, Payload: s.Payload,
-		RegisteredAt: s.RegisteredAt.UnixMilli(), Type: string(s.Type)}
-	if s.Address != "" {
-		j.Address = &s.Address
-	}
-	if s.Port != 0 {
-		j.Port = &s.Port
-	}
-	if s.SSLPort != 0 {
-		j.SSLPort = &s.SSLPort
-	}
+	j := layouts.Service{Name: s.Name, ID: s.ID, Payload: s.Payload, Address: orNull(s.Address), Port: orNull(s.Port),
+		SSLPort: orNull(s.SSLPort), RegisteredAt: s.RegisteredAt.UnixMilli(), Type: string(s.Type)}
 	if s.URI != nil {
 		j.URI = &layouts.URISpec{Parts: s.URI}
 	}
@@ -143,6 +134,22 @@ func (s Instance) encode() ([]byte, error) {
 	return data, nil
 }
 
+// orNull is a value in JSON, null if it is zero.
+func orNull[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+// orZero is the inverse of orNull.
+func orZero[T any](v *T) T {
+	if v == nil {
+		return *new(T)
+	}
+	return *v
+}
+
 // decodeInstance reads the data of an instance's znode. It ignores unknown fields.
 func decodeInstance(data []byte) (Instance, error) {
 	j, err := layouts.ReadService(data)
@@ -150,18 +157,10 @@ func decodeInstance(data []byte) (Instance, error) {
 		return Instance{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	s := Instance{Name: j.Name, ID: j.ID, Payload: j.Payload, RegisteredAt: time.UnixMilli(j.RegisteredAt),
-		Type: InstanceType(j.Type), Disabled: j.Enabled != nil && !*j.Enabled}
+		Type: InstanceType(j.Type), Disabled: j.Enabled != nil && !*j.Enabled, Address: orZero(j.Address),
+		Port: orZero(j.Port), SSLPort: orZero(j.SSLPort)}
 	if string(s.Payload) == "null" {
 		s.Payload = nil
-	}
-	if j.Address != nil {
-		s.Address = *j.Address
-	}
-	if j.Port != nil {
-		s.Port = *j.Port
-	}
-	if j.SSLPort != nil {
-		s.SSLPort = *j.SSLPort
 	}
 	if j.URI != nil {
 		s.URI = j.URI.Parts

@@ -55,7 +55,9 @@ func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
 	}
 	// If the turn is lost meanwhile, another participant may count at the same time. That is harmless: a lease is
 	// granted if it is among the first limit ones, which the order of znodes decides, not the turn.
-	h, err := s.lease(ctx, isTry)
+	h, err := s.leases.acquireAfter(ctx, layouts.Lease, func(path string) error {
+		return s.awaitRoom(ctx, path, isTry)
+	})
 	if releaseErr := turn.Release(ctx); err == nil && releaseErr != nil {
 		_ = h.Release(ctx)
 		return nil, releaseErr
@@ -63,24 +65,7 @@ func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
 	return h, err
 }
 
-// lease joins the leases and waits until it is among the first of them. While it waits it is the only one that
-// watches.
-func (s *Semaphore) lease(ctx context.Context, isTry bool) (*Hold, error) {
-	path, err := s.leases.join(ctx, layouts.Lease)
-	if err != nil {
-		return nil, err
-	}
-	var h *Hold
-	if err = s.awaitRoom(ctx, path, isTry); err == nil {
-		h, err = s.leases.possess(ctx, path, 0)
-	}
-	if err != nil {
-		_ = s.leases.leave(ctx, path) // goes on in the background if ctx has ended
-		return nil, err
-	}
-	return h, nil
-}
-
+// awaitRoom waits until a lease is among the first of them. While it waits it is the only one that watches.
 func (s *Semaphore) awaitRoom(ctx context.Context, path string, isTry bool) error {
 	for {
 		var names []string
