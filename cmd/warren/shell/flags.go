@@ -65,6 +65,15 @@ func (a *arguments) number(flag string, otherwise int32) (int32, error) {
 	return int32(n), nil
 }
 
+// numberAndPath is number for a command about a path, which it checks, too.
+func (a *arguments) numberAndPath(flag string, otherwise int32, path string) (int32, error) {
+	n, err := a.number(flag, otherwise)
+	if err == nil {
+		err = checkPath(path, false)
+	}
+	return n, err
+}
+
 // stat returns the Stat of a result if it was asked for, nil otherwise.
 func (a *arguments) stat(st client.Stat) *shownStat {
 	if !a.has("s") {
@@ -122,22 +131,6 @@ func isFlag(known map[string]bool, word string) bool {
 	}
 	_, ok := known[word[1:]]
 	return ok
-}
-
-// onlyOne refuses more than one of the flags.
-func (a *arguments) onlyOne(flags ...string) error {
-	first := ""
-	for _, f := range flags {
-		switch {
-		case !a.has(f):
-		case first == "":
-			first = f
-		default:
-			return wrong(fmt.Sprintf("The option '%s' was specified but an option from this group has already been "+
-				"selected: '%s'", f, first), "")
-		}
-	}
-	return nil
 }
 
 // unsent is the error of a command whose context has ended before it was run.

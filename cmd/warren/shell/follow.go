@@ -38,10 +38,7 @@ func (r changeResult) appendText(b []byte, c colours) []byte {
 // missing.
 func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	count, err := a.number("c", 0)
-	if err == nil {
-		err = checkPath(path, false)
-	}
+	count, err := a.numberAndPath("c", 0, path)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,20 @@ func limitOf(flag string, l *quota.Limits) *int64 {
 	return &l.BytesHard
 }
 
-var quotaFlags = []string{"n", "b", "N", "B"}
+// quotaFlag returns the flag of the one limit that a command is about, "" if there is none.
+func quotaFlag(a *arguments) (flag string, err error) {
+	for _, f := range []string{"n", "b", "N", "B"} {
+		switch {
+		case !a.has(f):
+		case flag == "":
+			flag = f
+		default:
+			return "", wrong(fmt.Sprintf("The option '%s' was specified but an option from this group has already "+
+				"been selected: '%s'", f, flag), "")
+		}
+	}
+	return flag, nil
+}
 
 // limitsOf and usedOf are the znodes of the quota of a path.
 func limitsOf(path string) string { return quota.Root + path + "/" + quota.LimitsName }
@@ -101,36 +113,32 @@ func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
 	return s.out.emit(r)
 }
 
-// quotaValue reads the one limit that setquota was given.
-func quotaValue(a *arguments) (flag string, value int64, err error) {
-	for _, f := range quotaFlags {
-		if a.has(f) {
-			flag = f
-		}
-	}
+// quotaValue reads the limit that setquota was given.
+func quotaValue(flag, text string) (int64, error) {
 	isCount := strings.EqualFold(flag, "n")
 	bits := 64
 	if isCount {
 		bits = 32
 	}
-	value, err = strconv.ParseInt(a.flags[flag], 10, bits)
+	value, err := strconv.ParseInt(text, 10, bits)
 	switch {
 	case err != nil:
-		return flag, 0, wrong("NumberFormatException happens when parsing the option value", "a limit is a number")
+		return 0, wrong("NumberFormatException happens when parsing the option value", "a limit is a number")
 	case isCount && value <= 0:
-		return flag, 0, wrong("the num quota must be greater than zero", "`delquota -"+flag+"` removes the limit")
+		return 0, wrong("the num quota must be greater than zero", "`delquota -"+flag+"` removes the limit")
 	case value < 0:
-		return flag, 0, wrong("the bytes quota must be greater than or equal to zero",
+		return 0, wrong("the bytes quota must be greater than or equal to zero",
 			"`delquota -"+flag+"` removes the limit")
 	}
-	return flag, value, nil
+	return value, nil
 }
 
 func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
-	if err := a.onlyOne(quotaFlags...); err != nil {
+	flag, err := quotaFlag(a)
+	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(quotaFlags, a.has) {
+	if flag == "" {
 		return wrong("Missing required option: [-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes "+
 			"hard quota]", "usage: "+find("setquota").usageLine())
 	}
@@ -145,7 +153,7 @@ func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
 		return wrong("a quota below a chroot would have no effect: "+path,
 			"connect without one, and set it on the path from the root of the tree")
 	}
-	flag, value, err := quotaValue(a)
+	value, err := quotaValue(flag, a.flags[flag])
 	if err == nil {
 		err = checkPath(quota.Root+path, false)
 	}
@@ -252,7 +260,8 @@ func (s *Shell) warnOfQuota(ctx context.Context, path string, l quota.Limits) er
 }
 
 func runDelQuota(ctx context.Context, s *Shell, a *arguments) error {
-	if err := a.onlyOne(quotaFlags...); err != nil {
+	flag, err := quotaFlag(a)
+	if err != nil {
 		return err
 	}
 	path := a.word(0)
@@ -267,15 +276,13 @@ func runDelQuota(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	for _, flag := range quotaFlags {
-		if a.has(flag) {
-			*limitOf(flag, &l) = -1
-			if _, err := s.link.client.Set(ctx, limitsOf(path), quota.AppendLimits(nil, l),
-				client.AnyVersion); err != nil {
-				return err
-			}
-			return s.out.emit(doneResult{"delquota", path})
+	if flag != "" {
+		*limitOf(flag, &l) = -1
+		_, err := s.link.client.Set(ctx, limitsOf(path), quota.AppendLimits(nil, l), client.AnyVersion)
+		if err != nil {
+			return err
 		}
+		return s.out.emit(doneResult{"delquota", path})
 	}
 	for _, znode := range []string{limitsOf(path), usedOf(path)} {
 		if err := s.link.client.Delete(ctx, znode, client.AnyVersion); err != nil && !isGone(err) {

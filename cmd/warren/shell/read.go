@@ -38,8 +38,7 @@ func newDataResult(path string, data []byte, stat client.Stat, a *arguments) dat
 	case data == nil:
 		r.text = []byte("null")
 	case utf8.Valid(data) && !a.has("b"):
-		r.text, r.Data = data, new(string)
-		*r.Data = string(data)
+		r.text, r.Data = data, new(string(data))
 	default:
 		r.text, r.Base64 = []byte(strings.ToValidUTF8(string(data), "\ufffd")), &encoded
 	}

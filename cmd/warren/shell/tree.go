@@ -52,10 +52,7 @@ func runTree(ctx context.Context, s *Shell, a *arguments) error {
 	if len(a.words) > 0 {
 		root = a.word(0)
 	}
-	depth, err := a.number("d", math.MaxInt32)
-	if err == nil {
-		err = checkPath(root, false)
-	}
+	depth, err := a.numberAndPath("d", math.MaxInt32, root)
 	if err != nil {
 		return err
 	}

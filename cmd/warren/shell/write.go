@@ -119,10 +119,7 @@ func (doneResult) appendText(b []byte, _ colours) []byte { return b }
 
 func runSet(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	version, err := a.number("v", client.AnyVersion)
-	if err == nil {
-		err = checkPath(path, false)
-	}
+	version, err := a.numberAndPath("v", client.AnyVersion, path)
 	if err != nil {
 		return err
 	}
@@ -152,10 +149,7 @@ func runDelete(ctx context.Context, s *Shell, a *arguments) error {
 	if s.oldForm(a, "delete path [version]", "delete [-v version] path") {
 		a.flags["v"] = a.word(1)
 	}
-	version, err := a.number("v", client.AnyVersion)
-	if err == nil {
-		err = checkPath(path, false)
-	}
+	version, err := a.numberAndPath("v", client.AnyVersion, path)
 	if err != nil {
 		return err
 	}
@@ -174,10 +168,7 @@ const (
 
 func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	batch, err := a.number("b", batchDefault)
-	if err == nil {
-		err = checkPath(path, false)
-	}
+	batch, err := a.numberAndPath("b", batchDefault, path)
 	if err != nil {
 		return err
 	}
