@@ -31,17 +31,17 @@ var compared = []struct {
 	{"p99 us", func(r *Row) (float64, bool) { return r.latency(func(l *Latency) float64 { return l.P99 }) }},
 	{"p99.9 us", func(r *Row) (float64, bool) { return r.latency(func(l *Latency) float64 { return l.P999 }) }},
 	{"operations/CPU s", func(r *Row) (float64, bool) {
-		if r.Servers == nil {
-			return 0, false
-		}
-		return r.Servers.PerCPUSecond, r.Servers.PerCPUSecond > 0
+		return r.usage(func(u *Usage) float64 { return u.PerCPUSecond })
 	}},
-	{"resident MiB", func(r *Row) (float64, bool) {
-		if r.Servers == nil {
-			return 0, false
-		}
-		return r.Servers.ResidentMiB, r.Servers.ResidentMiB > 0
-	}},
+	{"resident MiB", func(r *Row) (float64, bool) { return r.usage(func(u *Usage) float64 { return u.ResidentMiB }) }},
+}
+
+func (r *Row) usage(of func(*Usage) float64) (float64, bool) {
+	if r.Servers == nil {
+		return 0, false
+	}
+	v := of(r.Servers)
+	return v, v > 0
 }
 
 func (r *Row) latency(of func(*Latency) float64) (float64, bool) {

@@ -30,13 +30,10 @@ func (f *frameReader) fill() error {
 	}
 	if f.w == len(f.buf) {
 		if f.r > len(f.buf)/2 {
-			f.w = copy(f.buf, f.buf[f.r:f.w])
+			f.r, f.w = 0, copy(f.buf, f.buf[f.r:f.w])
 		} else {
-			grown := make([]byte, 2*len(f.buf))
-			f.w = copy(grown, f.buf[f.r:f.w])
-			f.buf = grown
+			f.reserve(2 * len(f.buf))
 		}
-		f.r = 0
 	}
 	n, err := f.src.Read(f.buf[f.w:])
 	f.w += n

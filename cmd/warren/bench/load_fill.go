@@ -24,9 +24,6 @@ func prepareFill(ctx context.Context, t *Target, p Params) (Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.tree.createDirs(ctx, s.fleet); err != nil {
-		return nil, closing(err, s)
-	}
 	return &fillTrial{stage: s}, nil
 }
 

@@ -27,9 +27,6 @@ func prepareLatencies(ctx context.Context, t *Target, p Params) (Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.tree.createDirs(ctx, s.fleet); err != nil {
-		return nil, closing(err, s)
-	}
 	return &latenciesTrial{s}, nil
 }
 

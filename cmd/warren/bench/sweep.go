@@ -63,7 +63,7 @@ func (f *fleet) must(
 	return nil
 }
 
-// create builds the root, and what of the tree is asked for.
+// create builds the root, the directories of the shared znodes, and what else of the tree is asked for.
 func (t *tree) create(ctx context.Context, f *fleet, shared, homes bool, data []byte) error {
 	_, err := f.lanes[0].call(ctx, proto.OpCreate, func(b []byte) []byte {
 		return appendCreate(b, []byte(t.root), nil, proto.ModePersistent)
@@ -79,21 +79,14 @@ func (t *tree) create(ctx context.Context, f *fleet, shared, homes bool, data []
 			return err
 		}
 	}
-	if !shared {
-		return nil
-	}
-	if err := t.createDirs(ctx, f); err != nil {
+	err = f.must(ctx, "creating directories", t.dirs(), proto.OpCreate, proto.OK, func(b []byte, i int) []byte {
+		return appendCreate(b, t.dir(i), nil, proto.ModePersistent)
+	})
+	if err != nil || !shared {
 		return err
 	}
 	return f.must(ctx, "creating znodes", t.n, proto.OpCreate, proto.OK, func(b []byte, i int) []byte {
 		return appendCreate(b, t.path(i), data, proto.ModePersistent)
-	})
-}
-
-// createDirs creates the directories of the shared znodes.
-func (t *tree) createDirs(ctx context.Context, f *fleet) error {
-	return f.must(ctx, "creating directories", t.dirs(), proto.OpCreate, proto.OK, func(b []byte, i int) []byte {
-		return appendCreate(b, t.dir(i), nil, proto.ModePersistent)
 	})
 }
 
