@@ -16,30 +16,17 @@ import (
 // pipeServer serves one end of a pipe: it accepts the session, tells of every ping and answers it if it is awake.
 func pipeServer(nc net.Conn, timeout time.Duration, isAwake func() bool, onPing func()) {
 	defer nc.Close()
-	if _, err := readFrame(nc); err != nil {
-		return
-	}
-	resp := proto.ConnectResponse{TimeOut: int32(timeout.Milliseconds()), SessionID: 7, HasReadOnly: true}
-	if _, err := nc.Write(endFrame(resp.AppendTo(beginFrame(nil)), 0)); err != nil {
-		return
-	}
-	for {
-		frame, err := readFrame(nc)
-		if err != nil {
+	err := accept(nc, timeout, 0)
+	for err == nil {
+		var h proto.RequestHeader
+		if h, err = readRequest(nc); err != nil {
 			return
 		}
-		var h proto.RequestHeader
-		_ = h.ReadFrom(frame)
 		if h.Type == proto.OpPing {
 			onPing()
-			h.Xid = proto.XidPing
 		}
-		if !isAwake() {
-			continue
-		}
-		reply := proto.ReplyHeader{Xid: h.Xid, Zxid: 1}
-		if _, err := nc.Write(endFrame(reply.AppendTo(beginFrame(nil)), 0)); err != nil {
-			return
+		if isAwake() {
+			err = answer(nc, h.Xid, nil)
 		}
 	}
 }

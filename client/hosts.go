@@ -58,8 +58,12 @@ func parseConnect(s string) (t target, err error) {
 		}
 	}
 	if isService {
-		t.service, err = parseService(s, list)
-		return t, err
+		if list == "" || strings.ContainsAny(list, ",:[] \t") {
+			return target{}, fmt.Errorf("client: connect string %q must be %sNAME/chroot, with one name and without "+
+				"a port", s, srvPrefix)
+		}
+		t.service = list
+		return t, nil
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)

@@ -12,13 +12,18 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// grant accepts the session of a client at the other end of a pipe, and lets calls outlive the connection.
+// grant is accept that lets calls outlive the connection.
 func grant(nc net.Conn, timeout time.Duration) error {
+	return accept(nc, timeout, proto.ExtensionOutcomes)
+}
+
+// accept accepts the session of a client at the other end of a pipe.
+func accept(nc net.Conn, timeout time.Duration, extensions int32) error {
 	if _, err := readFrame(nc); err != nil {
 		return err
 	}
 	resp := proto.ConnectResponse{TimeOut: int32(timeout.Milliseconds()), SessionID: 7, HasReadOnly: true,
-		Extensions: proto.ExtensionOutcomes}
+		Extensions: extensions}
 	_, err := nc.Write(endFrame(resp.AppendTo(beginFrame(nil)), 0))
 	return err
 }

@@ -27,26 +27,19 @@ func (l slowLink) Read(b []byte) (int, error) {
 
 // slowServer answers every request that has arrived whole.
 func slowServer(nc net.Conn, timeout time.Duration, rate int) {
-	in := newFrames(slowLink{nc, rate}, 4<<20)
-	if _, err := in.next(); err != nil {
-		return
-	}
-	resp := proto.ConnectResponse{TimeOut: int32(timeout.Milliseconds()), SessionID: 1}
-	_, err := nc.Write(endFrame(resp.AppendTo(beginFrame(nil)), 0))
+	nc = slowLink{nc, rate}
+	err := accept(nc, timeout, 0)
 	stat := new(proto.Stat).AppendTo(nil)
 	for err == nil {
-		var frame []byte
-		if frame, err = in.next(); err != nil {
+		var h proto.RequestHeader
+		if h, err = readRequest(nc); err != nil {
 			return
 		}
-		var h proto.RequestHeader
-		_ = h.ReadFrom(frame)
-		reply := proto.ReplyHeader{Xid: h.Xid, Zxid: 1}
-		b := reply.AppendTo(beginFrame(nil))
+		var body []byte
 		if h.Type == proto.OpSetData {
-			b = append(b, stat...)
+			body = stat
 		}
-		_, err = nc.Write(endFrame(b, 0))
+		err = answer(nc, h.Xid, body)
 	}
 }
 

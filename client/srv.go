@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -18,14 +17,6 @@ const srvPrefix = "dns-srv://"
 
 // srvServers is the number of servers that a service is taken to have before its records are known.
 const srvServers = 3
-
-func parseService(connect, name string) (string, error) {
-	if name == "" || strings.ContainsAny(name, ",:[] \t") {
-		return "", fmt.Errorf("client: connect string %q must be %sNAME/chroot, with one name and without a port",
-			connect, srvPrefix)
-	}
-	return name, nil
-}
 
 // lookUpSRV asks the resolver of package net for the SRV records of a name as it is, for example
 // "_zookeeper._tcp.example.com".
