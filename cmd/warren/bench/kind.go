@@ -24,12 +24,3 @@ var kindNames = [kindCount]string{"get", "set", "create", "seq", "ephemeral", "e
 
 // String returns the name used in --mix and in reports.
 func (k Kind) String() string { return kindNames[k] }
-
-func parseKind(name string) (Kind, bool) {
-	for k, n := range kindNames {
-		if n == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
-}

@@ -36,11 +36,6 @@ type lane struct {
 	made     int64 // open loop: requests that were sent
 }
 
-func (l *lane) nextXid() int32 {
-	l.xid = afterXid(l.xid)
-	return l.xid
-}
-
 func afterXid(xid int32) int32 {
 	if xid == math.MaxInt32 {
 		return 1
@@ -104,7 +99,8 @@ func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []by
 		l.mu.Unlock()
 		return nil, fmt.Errorf("bench: %s: %w", op, proto.ErrConnectionLoss)
 	}
-	xid := l.nextXid()
+	xid := afterXid(l.xid)
+	l.xid = xid
 	b := l.out.buf
 	start := len(b)
 	b = appendHeader(beginFrame(b), xid, op)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,8 +22,8 @@ func parseMix(s string) (Mix, error) {
 		if !ok {
 			return m, fmt.Errorf("bench: mix %q: want kind=weight", part)
 		}
-		kind, ok := parseKind(name)
-		if !ok {
+		kind := slices.Index(kindNames[:], name)
+		if kind < 0 {
 			return m, fmt.Errorf("bench: mix: unknown kind %q: use one of %s", name, strings.Join(kindNames[:], ", "))
 		}
 		n, err := strconv.Atoi(weight)

@@ -168,19 +168,14 @@ func newKindSample() *KindSample {
 	return &KindSample{Latency: newHistogram(), Errors: map[proto.ErrCode]int64{}}
 }
 
-// merge adds o to k.
-func (k *KindSample) merge(o *KindSample) {
-	k.Latency.Merge(o.Latency)
-	for code, n := range o.Errors {
-		k.Errors[code] += n
-	}
-}
-
 // total merges all kinds.
 func (s *Sample) total() *KindSample {
 	out := newKindSample()
 	for _, k := range s.Kinds {
-		out.merge(k)
+		out.Latency.Merge(k.Latency)
+		for code, n := range k.Errors {
+			out.Errors[code] += n
+		}
 	}
 	return out
 }

@@ -77,15 +77,9 @@ func (h *typedLines) keep(line string) bool {
 
 // Add takes the newest line.
 func (h *typedLines) Add(line string) {
-	if !isSecret(line) && h.keep(line) {
+	if commandOf(line) != "addauth" && h.keep(line) { // that has a password
 		h.fresh = min(h.fresh+1, linesMax)
 	}
-}
-
-// isSecret reports whether a line has a password in it.
-func isSecret(line string) bool {
-	words := splitWords(line)
-	return len(words) > 0 && words[0] == "addauth"
 }
 
 func (h *typedLines) Len() int { return len(h.lines) }

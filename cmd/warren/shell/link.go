@@ -37,8 +37,8 @@ type link struct {
 
 // dial begins a session. It does not wait for a server.
 func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link, error) {
-	l := &link{servers: servers, o: o, watches: newHeldWatches(), out: out, printed: printed,
-		first: make(chan struct{})}
+	l := &link{servers: servers, o: o, out: out, printed: printed, first: make(chan struct{}),
+		watches: &heldWatches{byPath: map[string]*[heldKinds]*client.Watch{}}}
 	options := []client.Option{
 		client.WithSessionTimeout(o.Timeout),
 		client.WithHooks(client.Hooks{State: l.stateChanged, Event: l.eventCame}),

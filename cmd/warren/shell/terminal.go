@@ -215,7 +215,7 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 	pages := &pager{out: t.screen, size: t.size, key: func(prompt string) (rune, error) {
 		return t.waitForKey(ctx, prompt)
 	}}
-	if t.s.o.Pager && !isEndless(line) {
+	if t.s.o.Pager && commandOf(line) != "watch" { // which shows what happens while it happens
 		t.s.out.setPages(pages)
 	}
 	began := time.Now()
@@ -224,12 +224,6 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 	if took := time.Since(began) - t.waited; took >= slow {
 		t.s.greet(fmt.Sprintf("took %.1f s", took.Seconds()))
 	}
-}
-
-// isEndless reports whether a line is a command that shows what happens while it happens.
-func isEndless(line string) bool {
-	words := splitWords(line)
-	return len(words) > 0 && words[0] == "watch"
 }
 
 // size returns the size of the terminal, or the usual one if the terminal does not know it.

@@ -53,10 +53,6 @@ type heldWatches struct {
 	byPath map[string]*[heldKinds]*client.Watch
 }
 
-func newHeldWatches() *heldWatches {
-	return &heldWatches{byPath: map[string]*[heldKinds]*client.Watch{}}
-}
-
 // hold keeps a watch. A second one of its kind is closed: the server has one anyway.
 func (h *heldWatches) hold(path string, kind heldKind, w *client.Watch) {
 	h.mu.Lock()

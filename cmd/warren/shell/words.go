@@ -30,5 +30,13 @@ func splitWords(line string) []string {
 	}
 }
 
+// commandOf returns the first word of a line, "" if there is none.
+func commandOf(line string) string {
+	if words := splitWords(line); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
 // blanks are Java's \s.
 const blanks = " \t\n\v\f\r"
