@@ -44,9 +44,7 @@ func TestExportRoundTrip(t *testing.T) {
 
 	// A client that may not see the hashes of an ACL cannot export it.
 	stranger := quiet(t)
-	_, errs, code := stranger.do("export " + root)
-	require.Equal(t, codeFailed, code)
-	require.Contains(t, errs, "Insufficient permission : "+root)
+	require.Contains(t, stranger.fails("export "+root), "Insufficient permission : "+root)
 }
 
 func lastErr(x *tried, line string) string {
@@ -69,12 +67,8 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "export.json")
 	x.must("export " + root + " " + file)
 
-	_, errs, code := x.do("import " + file)
-	require.Equal(t, codeFailed, code)
-	require.Equal(t, "Node already exists: "+root+"\n", errs)
-	_, errs, code = x.do("import " + file + " /none/here")
-	require.Equal(t, codeFailed, code)
-	require.Equal(t, "Node does not exist: /none\n", errs)
+	require.Equal(t, "Node already exists: "+root+"\n", x.fails("import "+file))
+	require.Equal(t, "Node does not exist: /none\n", x.fails("import "+file+" /none/here"))
 
 	x.must("set "+root+"/a changed", "delete "+root+"/b")
 	require.Equal(t, "Would import "+file+" to "+root+": 1 created, 2 changed\n", lastErr(x, "import -n -o "+file))
@@ -89,17 +83,12 @@ func TestImportIsAllOrNothing(t *testing.T) {
 			os.WriteFile(file, []byte(`{"warrenExport":1,"root":"`+root+`-bad","znodes":[`+znodes+`]}`), 0o600))
 	}
 	write(`{"path":""},{"path":"/a"},{"path":"/b","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}`)
-	_, errs, code = x.do("import " + file)
-	require.Equal(t, codeFailed, code)
-	require.Contains(t, errs, "Acl is not valid : "+root+"-bad/b\n  nothing was changed;")
-	_, _, code = x.do("stat " + root + "-bad")
-	require.Equal(t, codeFailed, code)
+	require.Contains(t, x.fails("import "+file), "Acl is not valid : "+root+"-bad/b\n  nothing was changed;")
+	x.fails("stat " + root + "-bad")
 
 	// An ACL of the import that locks out the import itself; -l sets it last.
 	write(`{"path":"","acl":[{"scheme":"world","id":"anyone","perms":"r"}]},{"path":"/a","data":"x"}`)
-	_, errs, code = x.do("import " + file)
-	require.Equal(t, codeFailed, code)
-	require.Contains(t, errs, "-l sets ACLs last")
+	require.Contains(t, x.fails("import "+file), "-l sets ACLs last")
 	x.must("import -l " + file)
 	require.Equal(t, "'world,'anyone\n: r\n", x.must("getAcl "+root+"-bad"))
 	require.Equal(t, "x\n", x.must("get "+root+"-bad/a"))
@@ -144,8 +133,7 @@ func TestImportInParts(t *testing.T) {
 	whole := b.String() + "]}"
 	require.NoError(t, os.WriteFile(file,
 		[]byte(b.String()+`,{"path":"/z","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}]}`), 0o600))
-	_, errs, code := x.do("import " + file)
-	require.Equal(t, codeFailed, code)
+	errs := x.fails("import " + file)
 	require.Contains(t, errs, "1000 of 1502 znodes imported, up to "+root+"/in/n0998; repeat with -o to go on")
 	require.Equal(t, "999\n", x.must("getAllChildrenNumber "+root+"/in"))
 	require.NoError(t, os.WriteFile(file, []byte(whole), 0o600))
@@ -186,9 +174,7 @@ func TestImportWithoutACLsKeepsThem(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "export.json")
 	x.must("export -a "+root+" "+file, "setAcl "+root+"/a world:anyone:rwa", "set "+root+"/a 2")
 	for _, flags := range []string{"-o", "-n -o"} {
-		_, errs, code := x.do("import " + flags + " " + file)
-		require.Equal(t, codeFailed, code)
-		require.Equal(t, "the export has no ACLs, and "+root+"/a has one\n", errs)
+		require.Equal(t, "the export has no ACLs, and "+root+"/a has one\n", x.fails("import "+flags+" "+file))
 	}
 	require.Equal(t, "2\n", x.must("get "+root+"/a"))
 	x.must("import -a -o " + file)

@@ -124,6 +124,14 @@ func (x *tried) must(lines ...string) (stdout string) {
 	return stdout
 }
 
+// fails runs a line that fails, and returns why.
+func (x *tried) fails(line string) (stderr string) {
+	x.t.Helper()
+	out, stderr, code := x.do(line)
+	require.Equal(x.t, codeFailed, code, "%s\n%s%s", line, out, stderr)
+	return stderr
+}
+
 // roots counts the subtrees of tests, so that tests can be repeated.
 var roots atomic.Int32
 

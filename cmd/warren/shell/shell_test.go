@@ -85,8 +85,7 @@ func TestTooManyArguments(t *testing.T) {
 	require.Empty(t, out)
 	require.Equal(t, `set: too many arguments, from "words" on`+"\n  put quotes around data with blanks, as in set "+
 		"/app 'two words'\n", errs)
-	_, errs, code = x.do("create " + root + "/b two words")
-	require.Equal(t, codeFailed, code)
+	errs = x.fails("create " + root + "/b two words")
 	require.Contains(t, errs, "put quotes around data with blanks, as in create /app 'two words'")
 	out, _, _ = x.do("get " + root + "/a")
 	require.Equal(t, "1\n", out)
@@ -95,8 +94,7 @@ func TestTooManyArguments(t *testing.T) {
 	require.Equal(t, codeOK, code, errs)
 	out, _, _ = z.do("get " + root + "/a")
 	require.Equal(t, "two\n", out)
-	_, errs, code = z.do("create " + root + "/b two words")
-	require.Equal(t, codeFailed, code)
+	errs = z.fails("create " + root + "/b two words")
 	require.NotContains(t, errs, "put quotes around", "zkCli.sh says nothing more")
 }
 
@@ -145,8 +143,7 @@ func TestNoServer(t *testing.T) {
 	// the first attempt to connect may take longer
 	for tries := 1; !strings.Contains(said, "connection refused"); tries++ {
 		require.LessOrEqual(t, tries, 1000, said)
-		_, errs, code := x.do("get /a")
-		require.Equal(t, codeFailed, code)
+		errs := x.fails("get /a")
 		require.True(t, strings.HasPrefix(errs, "KeeperErrorCode = ConnectionLoss for /a\n"), errs)
 		require.Contains(t, errs, "check that a server runs at "+dead)
 		said = errs
@@ -176,8 +173,7 @@ func TestConnectAndClose(t *testing.T) {
 	require.Contains(t, x.must("history"), "0 - ls /\n1 - close\n2 - ls /\n3 - connect")
 	require.Contains(t, x.must("redo 0"), "[config, quota]\n")
 	require.Contains(t, x.must("history"), "6 - ls /\n7 - history\n")
-	_, _, code = x.do("connect /")
-	require.Equal(t, codeFailed, code)
+	x.fails("connect /")
 	require.Contains(t, x.must("ls /"), "[config, quota]\n") // the old session is kept
 	x.must("quit")
 	require.True(t, x.isOver)
@@ -187,11 +183,9 @@ func TestRedo(t *testing.T) {
 	x := quiet(t)
 	x.must("ls /zookeeper")
 	x.do("redo 7")
-	_, errs, code := x.do("redo 1")
-	require.Equal(t, codeFailed, code)
-	require.Equal(t, "No redoing redos\n", errs)
+	require.Equal(t, "No redoing redos\n", x.fails("redo 1"))
 	x.do("nonsense")
-	_, _, code = x.do("redo 3")
+	_, _, code := x.do("redo 3")
 	require.Equal(t, codeUnknown, code)
 }
 
@@ -205,9 +199,7 @@ func TestWatches(t *testing.T) {
 	require.Contains(t, x.must("set "+root+"/a x"), event("NodeDataChanged", root+"/a"))
 	require.Empty(t, x.must("set "+root+"/a y"))
 	require.Contains(t, x.must("removewatches "+root+"/a"), event("ChildWatchRemoved", root+"/a")+"-1\n")
-	_, errs, code := x.do("removewatches " + root + "/a")
-	require.Equal(t, codeFailed, code)
-	require.Equal(t, "KeeperErrorCode = No such watcher for "+root+"/a\n", errs)
+	require.Equal(t, "KeeperErrorCode = No such watcher for "+root+"/a\n", x.fails("removewatches "+root+"/a"))
 
 	// One event for data and child watch together.
 	x.must("get -w "+root+"/a", "ls -w "+root+"/a")
@@ -267,9 +259,7 @@ func TestJSON(t *testing.T) {
 	x.must("printwatches on")
 	require.Equal(t, "NodeDataChanged", decode(strings.SplitAfter(x.must("set "+root+" x"), "\n")[0])["type"])
 
-	_, errs, code := x.do("get /none")
-	require.Equal(t, codeFailed, code)
-	v = decode(errs)
+	v = decode(x.fails("get /none"))
 	require.Equal(t, "Node does not exist: /none", v["error"])
 	require.NotEmpty(t, v["hint"])
 	require.EqualValues(t, 1, v["exitCode"])
@@ -344,8 +334,7 @@ func TestHints(t *testing.T) {
 		require.Contains(t, errs, want, line)
 		require.Contains(t, errs, "\x1b[31m", line)
 	}
-	_, errs, code := x.do("addauth unheard of") // last: the server cuts the connection
-	require.Equal(t, codeFailed, code)
+	errs := x.fails("addauth unheard of") // last: the server cuts the connection
 	require.Contains(t, errs, "does not know the scheme")
 }
 
@@ -440,14 +429,12 @@ func TestFind(t *testing.T) {
 func TestCreateWithParents(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/a")
-	_, _, code := x.do("create " + root + "/b/c/d data")
-	require.Equal(t, codeFailed, code)
+	x.fails("create " + root + "/b/c/d data")
 	for _, path := range []string{"/b/c/d", "/b/c/e", "/f"} {
 		x.must("create -p " + root + path + " data")
 		require.Equal(t, "data\n", x.must("get "+root+path))
 	}
-	_, _, code = x.do("create -p " + root + "/b/c/d again")
-	require.Equal(t, codeFailed, code, "it is there")
+	x.fails("create -p " + root + "/b/c/d again")
 	require.Equal(t, "null\n", x.must("get "+root+"/b/c"))
 }
 
@@ -455,8 +442,7 @@ func TestDeleteAllInBatches(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/a", "/a/b", "/a/b/c", "/d", "/e")
 	x.must("deleteall -b 2 " + root)
-	_, _, code := x.do("stat " + root)
-	require.Equal(t, codeFailed, code)
+	x.fails("stat " + root)
 }
 
 // A batch of long paths does not exceed what servers take in one request.
@@ -474,8 +460,7 @@ func TestDeleteAllOfLongPaths(t *testing.T) {
 		require.NoError(t, err)
 	}
 	x.must("deleteall " + root)
-	_, _, code := x.do("stat " + root)
-	require.Equal(t, codeFailed, code)
+	x.fails("stat " + root)
 }
 
 func TestHistoryFile(t *testing.T) {
@@ -536,9 +521,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		h.Add("get /a")
 		require.NoError(t, h.save())
 	}
-	_, errs, code := x.do("export " + root + " " + device)
-	require.Equal(t, codeFailed, code, "a socket cannot be written to")
-	require.Contains(t, errs, "file cannot be written: ")
+	require.Contains(t, x.fails("export "+root+" "+device), "file cannot be written: ")
 	info, err := os.Lstat(device)
 	require.NoError(t, err)
 	require.Equal(t, os.ModeSocket, info.Mode().Type())
