@@ -172,10 +172,10 @@ func newSnapshotTreeCommand() *cobra.Command {
 			"data are at and below it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit does.",
 		Example: "  warren snapshot tree snapshot.100000012 /app --depth 3",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				args = args[:1]
+			if len(args) > 2 {
+				return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
 			}
-			return (&snapshotOptions{output: "simple"}).check(cmd, args, 1)
+			return (&snapshotOptions{output: "simple"}).check(cmd, args[:min(len(args), 1)], 1)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tree, err := LoadTree(args[0])

@@ -117,8 +117,9 @@ func TestSnapshotTree(t *testing.T) {
 	code, _, errs := run("snapshot", "tree", tiny+"snapshot.5", "/none")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no znode /none")
-	code, _, _ = run("snapshot", "tree", "a", "b", "c")
+	code, _, errs = run("snapshot", "tree", "a", "/b", "c")
 	require.Equal(t, 2, code)
+	require.Contains(t, errs, `unexpected argument "c"`)
 }
 
 func TestSnapshotCompare(t *testing.T) {
