@@ -24,7 +24,7 @@ import (
 )
 
 func newBackupCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.WithCommands(&cobra.Command{
 		Use:   "backup",
 		Short: "Back up a running server, and check, list and prune backups",
 		Long: "A backup consists of snapshots, the txns after them, and a manifest with checksums. The first\n" +
@@ -33,11 +33,7 @@ func newBackupCommand() *cobra.Command {
 			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from\n" +
 			"the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
 			"AWS_PROFILE in ~/.aws, or from the role of the machine or of the service account.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupPruneCommand())
-	return cmd
+	}, newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupPruneCommand())
 }
 
 // backupOptions are the flags of warren backup create.
@@ -82,7 +78,7 @@ func newBackupCreateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(flags, &o.output, "simple", "simple: text; json: one object")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the data directories")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringVar(&o.admin, "admin", "",
@@ -124,10 +120,7 @@ func (o *backupOptions) check(cmd *cobra.Command, args []string) error {
 	if err := o.retention.check(cmd); err != nil {
 		return err
 	}
-	if err := o.completeAddresses(cmd); err != nil {
-		return err
-	}
-	return cli.CheckOutput(cmd, o.output)
+	return o.completeAddresses(cmd)
 }
 
 // completeAddresses completes the addresses of flags, and refuses those that are wrong.
@@ -291,9 +284,7 @@ func newBackupListCommand() *cobra.Command {
 			"backup verify` finds that.",
 		Example: "  warren backup list /backup/zk\n" +
 			"  warren backup list s3://backups/zk --output json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
-		},
+		Args: cli.Named(missingBackup),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {
@@ -311,7 +302,7 @@ func newBackupListCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: the manifest")
+	cli.AddOutput(cmd.Flags(), &output, "simple", "simple: text; json: the manifest")
 	o.addTo(cmd.Flags(), false)
 	return cmd
 }
@@ -328,9 +319,7 @@ func newBackupVerifyCommand() *cobra.Command {
 			"The exit code is 0 if the backup is whole, and 1 if anything is damaged or missing.",
 		Example: "  warren backup verify /backup/zk\n" +
 			"  warren backup verify s3://backups/zk --identity key.txt --output json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
-		},
+		Args: cli.Named(missingBackup),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {
@@ -347,7 +336,7 @@ func newBackupVerifyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(cmd.Flags(), &output, "simple", "simple: text; json: one object")
 	o.addTo(cmd.Flags(), false)
 	return cmd
 }

@@ -65,8 +65,7 @@ func newBackupPruneCommand() *cobra.Command {
 			"than a day.",
 		Example: "  warren backup prune s3://backups/zk --keep 7 --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error {
-			err := cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", o.output)
-			if err != nil {
+			if err := cli.Named(missingBackup)(cmd, args); err != nil {
 				return err
 			}
 			if !o.retention.given() && !o.strays {
@@ -90,7 +89,7 @@ func newBackupPruneCommand() *cobra.Command {
 	o.backupStore.addTo(cmd.Flags(), false)
 	o.retention.addTo(cmd.Flags())
 	cmd.Flags().BoolVar(&o.strays, "strays", false, "remove files that the manifest does not name")
-	cmd.Flags().StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(cmd.Flags(), &o.output, "simple", "simple: text; json: one object")
 	return cmd
 }
 

@@ -63,7 +63,7 @@ func newRestoreCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(flags, &o.output, "simple", "simple: text; json: one object")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
 		"directory for the server's log, if not DATA_DIR; it must be empty, too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore (default: the last one of the backup)")
@@ -129,7 +129,7 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	return cli.CheckOutput(cmd, o.output)
+	return nil
 }
 
 func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {

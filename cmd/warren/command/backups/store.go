@@ -15,6 +15,9 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
+// missingBackup is said to who names none.
+const missingBackup = "name a backup: a folder or s3://BUCKET/PREFIX"
+
 // bucketScheme begins the names of backups that are not folders.
 const bucketScheme = "s3://"
 

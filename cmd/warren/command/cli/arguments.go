@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -35,21 +34,27 @@ func OneArgument(missing string) cobra.PositionalArgs {
 	}
 }
 
-// AtMostOneArgument refuses more than one.
-func AtMostOneArgument(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[1]))
+// Arguments refuses fewer arguments than least, and says what is missing, and more than most.
+func Arguments(least, most int, missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return Misuse(cmd, errors.New(missing))
+		case len(args) > most:
+			return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[most]))
+		}
+		return nil
 	}
-	return nil
 }
 
-// CheckArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an
-// argument.
-func CheckArgument(cmd *cobra.Command, args []string, missing, output string) error {
-	if len(args) == 0 || args[0] == "" {
-		return Misuse(cmd, errors.New(missing))
+// Named is Arguments for one that must not be empty.
+func Named(missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && args[0] == "" {
+			args = nil
+		}
+		return Arguments(1, 1, missing)(cmd, args)
 	}
-	return cmp.Or(AtMostOneArgument(cmd, args), CheckOutput(cmd, output))
 }
 
 // NotEmpty refuses a flag that is given without a value, as by an empty variable of a script: without the flag the
@@ -62,20 +67,4 @@ func NotEmpty(cmd *cobra.Command, flag string) {
 		}
 		return nil
 	})
-}
-
-// CheckOutput refuses an unknown output.
-func CheckOutput(cmd *cobra.Command, output string) error {
-	if output != "simple" && output != "json" {
-		return Misuse(cmd, fmt.Errorf("--output %q: it must be simple or json", output))
-	}
-	return nil
-}
-
-// CheckTable is CheckOutput for commands that print a table.
-func CheckTable(cmd *cobra.Command, output string) error {
-	if output != "table" && output != "json" {
-		return Misuse(cmd, fmt.Errorf("--output %q: it must be table or json", output))
-	}
-	return nil
 }

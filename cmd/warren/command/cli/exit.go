@@ -58,7 +58,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 
 // Root is the command warren with the given ones below it.
 func Root(commands ...*cobra.Command) *cobra.Command {
-	root := &cobra.Command{
+	root := WithCommands(&cobra.Command{
 		Use:   "warren",
 		Short: "A coordination service that replaces Apache ZooKeeper",
 		Long: "Warren takes the place of Apache ZooKeeper servers: same client protocol, same files, same zoo.cfg.\n" +
@@ -67,16 +67,21 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 		Example: "  warren dev\n" +
 			"  warren status\n" +
 			"  warren shell ls /",
-		Args:          NoArguments,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}
+	}, commands...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Misuse(cmd, err) })
-	root.AddCommand(commands...)
 	// Cobra pads names to the longest, even to those of hidden commands.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".NamePadding", "13"))
 	return root
+}
+
+// WithCommands puts commands below one that only shows its help itself.
+func WithCommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = NoArguments
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // Group lists commands together, under a title, in the help of the command above them. It is for one level.

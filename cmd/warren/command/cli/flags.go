@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,30 @@ func (d *timeoutFlag) Set(s string) error {
 		return errors.New("must be more than 0, such as 10s")
 	}
 	*d = timeoutFlag(v)
+	return nil
+}
+
+// AddOutput adds the flag --output: usual, which is simple or table, json, or one of others, which are the formats of
+// ZooKeeper's tools, and which an error does not mention.
+func AddOutput(flags *pflag.FlagSet, output *string, usual, usage string, others ...string) {
+	*output = usual
+	flags.Var(&outputFlag{output, append([]string{usual, "json"}, others...)}, "output", usage)
+}
+
+// outputFlag is a word that is known.
+type outputFlag struct {
+	word  *string
+	known []string
+}
+
+func (f *outputFlag) String() string { return *f.word }
+func (f *outputFlag) Type() string   { return "string" }
+
+func (f *outputFlag) Set(s string) error {
+	if !slices.Contains(f.known, s) {
+		return fmt.Errorf("it must be %s or %s", f.known[0], f.known[1])
+	}
+	*f.word = s
 	return nil
 }
 

@@ -15,17 +15,13 @@ import (
 )
 
 func newSnapshotCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.WithCommands(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Inspect snapshot files, Warren's and ZooKeeper's",
 		Long: "These commands read snapshot files, compressed ones too, and change nothing; a server may be\n" +
 			"running. If a file is damaged, they print what can be read of it, and the exit code is 1.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(),
+	}, newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(),
 		newSnapshotTreeCommand(), newSnapshotCompareCommand(), newSnapshotVerifyCommand())
-	return cmd
 }
 
 // load reads a snapshot file. Its errors say what to do.
@@ -42,34 +38,14 @@ func load(file string, sink snapshot.Sink) (snapshot.Trailer, error) {
 	return trailer, err
 }
 
-// snapshotOptions are the flags that the commands share.
-type snapshotOptions struct {
-	output string
-}
+// missingFile is said to who names none.
+const missingFile = "name a snapshot file"
 
-func (o *snapshotOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.output, "output", "simple", "simple: text; json: one object a line")
-}
-
-// check refuses a wrong number of arguments and an unknown output.
-func (o *snapshotOptions) check(cmd *cobra.Command, args []string, want int) error {
-	missing := "name a snapshot file"
-	if want > 1 {
-		missing += " and the path of a znode"
-	}
-	switch {
-	case len(args) < want:
-		return cli.Misuse(cmd, errors.New(missing))
-	case len(args) > want:
-		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[want]))
-	case o.output != "simple" && o.output != "json":
-		return cli.Misuse(cmd, fmt.Errorf("--output %q: it must be simple or json", o.output))
-	}
-	return nil
-}
+// outputUsage is what most of the commands print.
+const outputUsage = "simple: text; json: one object a line"
 
 func newSnapshotDumpCommand() *cobra.Command {
-	var o snapshotOptions
+	var output string
 	var withData bool
 	cmd := &cobra.Command{
 		Use:   "dump FILE",
@@ -79,18 +55,12 @@ func newSnapshotDumpCommand() *cobra.Command {
 			"is damaged.",
 		Example: "  warren snapshot dump /var/lib/zookeeper/version-2/snapshot.100000012\n" +
 			"  warren snapshot dump snapshot.100000012 --data --output json | jq .path",
-		Args: func(cmd *cobra.Command, args []string) error {
-			c := o
-			if o.output == "toolkit" || o.output == "ncdu" {
-				c.output = "simple"
-			}
-			return c.check(cmd, args, 1)
-		},
+		Args: cli.Arguments(1, 1, missingFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.output == "toolkit" || o.output == "ncdu" {
-				return PrintSnapshotAs(cmd.OutOrStdout(), o.output, args[0], withData)
+			if output == "toolkit" || output == "ncdu" {
+				return PrintSnapshotAs(cmd.OutOrStdout(), output, args[0], withData)
 			}
-			p := newRecordPrinter(cmd.OutOrStdout(), o.output, withData)
+			p := newRecordPrinter(cmd.OutOrStdout(), output, withData)
 			trailer, err := load(args[0], p)
 			if err == nil {
 				err = p.trailer(trailer)
@@ -98,9 +68,8 @@ func newSnapshotDumpCommand() *cobra.Command {
 			return errors.Join(err, p.flush())
 		},
 	}
-	cmd.Flags().StringVar(&o.output, "output", "simple",
-		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that "+
-			"with -json, for ncdu")
+	cli.AddOutput(cmd.Flags(), &output, "simple", outputUsage+"; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: "+
+		"as that with -json, for ncdu", "toolkit", "ncdu")
 	cmd.Flags().BoolVar(&withData, "data", false, "print the znodes' data, not only its length")
 	return cmd
 }
@@ -118,13 +87,13 @@ func PrintSnapshotAs(w io.Writer, format, file string, withData bool) error {
 }
 
 func newSnapshotGetCommand() *cobra.Command {
-	var o snapshotOptions
+	var output string
 	cmd := &cobra.Command{
 		Use:     "get FILE PATH",
 		Short:   "Print data, Stat and ACL of one znode",
 		Long:    "Prints data, Stat and ACL of one znode. The exit code is 1 if it doesn't exist.",
 		Example: "  warren snapshot get /var/lib/zookeeper/version-2/snapshot.100000012 /app/settings",
-		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
+		Args:    cli.Arguments(2, 2, missingFile+" and the path of a znode"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := newZnodeFinder(args[1])
 			if _, err := load(args[0], f); err != nil {
@@ -133,32 +102,32 @@ func newSnapshotGetCommand() *cobra.Command {
 			if f.found == nil {
 				return fmt.Errorf("%s: no znode %s", args[0], args[1])
 			}
-			p := newRecordPrinter(cmd.OutOrStdout(), o.output, true)
+			p := newRecordPrinter(cmd.OutOrStdout(), output, true)
 			return errors.Join(p.znode(f.found), p.flush())
 		},
 	}
-	o.addFlags(cmd)
+	cli.AddOutput(cmd.Flags(), &output, "simple", outputUsage)
 	return cmd
 }
 
 func newSnapshotSummaryCommand() *cobra.Command {
-	var o snapshotOptions
+	var output string
 	cmd := &cobra.Command{
 		Use:   "summary FILE",
 		Short: "Count znodes and bytes below each top-level path",
 		Long: "Prints, for each znode below /, how many znodes it and its subtree have, the bytes of their\n" +
 			"paths and data, the ephemerals among them and the largest one; the largest subtree comes first.",
 		Example: "  warren snapshot summary /var/lib/zookeeper/version-2/snapshot.100000012",
-		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		Args:    cli.Arguments(1, 1, missingFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := newSummary()
 			if _, err := load(args[0], s); err != nil {
 				return err
 			}
-			return s.print(cmd.OutOrStdout(), o.output)
+			return s.print(cmd.OutOrStdout(), output)
 		},
 	}
-	o.addFlags(cmd)
+	cli.AddOutput(cmd.Flags(), &output, "simple", outputUsage)
 	return cmd
 }
 
@@ -168,15 +137,9 @@ func newSnapshotTreeCommand() *cobra.Command {
 		Use:   "tree FILE [PATH]",
 		Short: "Count znodes and bytes at and below each znode",
 		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and how many bytes " +
-			"of\n" +
-			"data are at and below it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit does.",
+			"of\ndata are at and below it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit does.",
 		Example: "  warren snapshot tree snapshot.100000012 /app --depth 3",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 2 {
-				return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
-			}
-			return (&snapshotOptions{output: "simple"}).check(cmd, args[:min(len(args), 1)], 1)
-		},
+		Args:    cli.Arguments(1, 2, missingFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tree, err := LoadTree(args[0])
 			if err != nil {
@@ -194,23 +157,22 @@ func newSnapshotTreeCommand() *cobra.Command {
 }
 
 func newSnapshotVerifyCommand() *cobra.Command {
-	var o snapshotOptions
+	var output string
 	cmd := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Check a snapshot, or every one in a data directory",
 		Long: "Reads a snapshot completely, or every one in a data directory or its version-2: its format, its\n" +
 			"seals, and that every znode comes after its parent. The exit code is 1 if one is damaged or there " +
-			"is\n" +
-			"none.",
+			"is\nnone.",
 		Example: "  warren snapshot verify /var/lib/zookeeper\n" +
 			"  warren snapshot verify /var/lib/zookeeper/version-2/snapshot.100000012",
-		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		Args: cli.Arguments(1, 1, missingFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := snapshotFiles(vfs.OS(), args[0])
 			if err != nil {
 				return err
 			}
-			p := newRecordPrinter(cmd.OutOrStdout(), o.output, false)
+			p := newRecordPrinter(cmd.OutOrStdout(), output, false)
 			damaged := 0
 			for _, file := range files {
 				trailer, err := snapshot.Verify(vfs.OS(), file)
@@ -227,7 +189,7 @@ func newSnapshotVerifyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	o.addFlags(cmd)
+	cli.AddOutput(cmd.Flags(), &output, "simple", outputUsage)
 	return cmd
 }
 

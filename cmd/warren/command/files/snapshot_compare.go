@@ -34,13 +34,10 @@ func newSnapshotCompareCommand() *cobra.Command {
 		Example: "  warren snapshot compare snapshot.100000012 snapshot.200000034\n" +
 			"  warren snapshot compare zk1/snapshot.200000034 zk2/snapshot.200000034 --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) != 2:
+			if len(args) != 2 {
 				return cli.Misuse(cmd, fmt.Errorf("name two files to compare, not %d", len(args)))
-			case output == "toolkit":
-				return nil
 			}
-			return cli.CheckOutput(cmd, output)
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := SnapshotComparison{Bytes: bytes, Nodes: nodes}
@@ -53,8 +50,8 @@ func newSnapshotCompareCommand() *cobra.Command {
 			return c.print(cmd.OutOrStdout(), output)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple",
-		"simple: text; json: one object a line; toolkit: as ZooKeeper's comparer")
+	cli.AddOutput(cmd.Flags(), &output, "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's comparer", "toolkit")
 	cmd.Flags().Int64VarP(&bytes, "bytes", "b", 0,
 		"with --output toolkit, print only differences of more than so many bytes")
 	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0,

@@ -20,23 +20,17 @@ import (
 )
 
 func newWALCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.WithCommands(&cobra.Command{
 		Use:   "wal",
 		Short: "Inspect and repair transaction logs, Warren's and ZooKeeper's",
 		Long: "These commands read the files log.* of a data directory; only repair changes them. You may use\n" +
 			"the others while a server runs: they see what it has written to its last file so far, which may\n" +
 			"end in the middle of a txn.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newWALDumpCommand(), newWALVerifyCommand(), newWALRepairCommand())
-	return cmd
+	}, newWALDumpCommand(), newWALVerifyCommand(), newWALRepairCommand())
 }
 
-// checkWALArguments refuses a wrong number of arguments and an unknown output.
-func checkWALArguments(cmd *cobra.Command, args []string, output string) error {
-	return cli.CheckArgument(cmd, args, "name a log file, or a directory that has some", output)
-}
+// missingLog is said to who names none.
+const missingLog = "name a log file, or a directory that has some"
 
 func newWALDumpCommand() *cobra.Command {
 	var output string
@@ -51,12 +45,7 @@ func newWALDumpCommand() *cobra.Command {
 			"standard error.",
 		Example: "  warren wal dump /var/lib/zookeeper --from 0x100000000\n" +
 			"  warren wal dump /var/lib/zookeeper/version-2/log.100000001 --output json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if output == "toolkit" {
-				return checkWALArguments(cmd, args, "simple")
-			}
-			return checkWALArguments(cmd, args, output)
-		},
+		Args: cli.Named(missingLog),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := walFiles(vfs.OS(), args[0])
 			if err != nil {
@@ -88,8 +77,8 @@ func newWALDumpCommand() *cobra.Command {
 			return p.flush()
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple",
-		"simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit")
+	cli.AddOutput(cmd.Flags(), &output, "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit", "toolkit")
 	cmd.Flags().Var(&from, "from", "first txn to print (default: the oldest)")
 	cmd.Flags().Var(&to, "to", "last txn to print (default: the newest)")
 	cmd.Flags().Lookup("to").DefValue = "" // its usage says it
@@ -165,7 +154,7 @@ func newWALVerifyCommand() *cobra.Command {
 			"is damaged.",
 		Example: "  warren wal verify /var/lib/zookeeper\n" +
 			"  warren wal verify /var/log/zookeeper --dataDir /var/lib/zookeeper",
-		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
+		Args: cli.Named(missingLog),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := vfs.OS().Stat(args[0]); err != nil {
 				return err
@@ -198,7 +187,7 @@ func newWALVerifyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(cmd.Flags(), &output, "simple", "simple: text; json: one object")
 	cmd.Flags().StringVar(&dataDir, "dataDir", "", "where the snapshots are, if not in DIR")
 	cmd.Flags().Var(&from, "from", "first txn that is needed, instead of the one after the newest snapshot")
 	return cmd

@@ -44,9 +44,7 @@ func newWALRepairCommand() *cobra.Command {
 			"The exit code is 0 if the log is whole or was made so, and 1 otherwise.",
 		Example: "  warren wal repair /var/lib/zookeeper\n" +
 			"  warren wal repair /var/lib/zookeeper --yes --lose-txns",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a data directory, or its version-2", "simple")
-		},
+		Args: cli.Named("name a data directory, or its version-2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout(), command: "warren wal repair"}
 			if err := r.find(args[0], dataDir, after.Zxid, cmd.Flags().Changed("after")); err != nil {

@@ -57,13 +57,12 @@ func newDoctorCommand() *cobra.Command {
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren doctor /var/lib/zookeeper\n" +
 			"  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
-		Args: func(cmd *cobra.Command, _ []string) error { return cli.CheckTable(cmd, o.output) },
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, the same as arguments")
 	o.AddTo(cmd)
-	flags.StringVar(&o.output, "output", "table", "table or json")
+	cli.AddOutput(flags, &o.output, "table", "table or json")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
 	cli.NotEmpty(cmd, "config")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")

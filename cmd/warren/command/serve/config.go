@@ -16,16 +16,12 @@ import (
 )
 
 func newConfigCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.WithCommands(&cobra.Command{
 		Use:   "config",
 		Short: "Check configuration files",
 		Long: "`warren config check` says whether a server would start with a zoo.cfg. To see the settings of\n" +
 			"a running server, ask it: `warren 4lw HOST:PORT conf`.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConfigCheckCommand())
-	return cmd
+	}, newConfigCheckCommand())
 }
 
 func newConfigCheckCommand() *cobra.Command {
@@ -44,9 +40,7 @@ func newConfigCheckCommand() *cobra.Command {
 			"that the server would exit with, or 0. Nothing is changed and nothing is started.",
 		Example: "  warren config check /etc/zookeeper/conf/zoo.cfg\n" +
 			"  sudo -u zookeeper warren config check zoo.cfg -D admin.serverPort=8081 --output json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a zoo.cfg", output)
-		},
+		Args: cli.Named("name a zoo.cfg"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := config.Check(args[0], set, os.Environ())
 			problems := StartProblems(r)
@@ -59,7 +53,7 @@ func newConfigCheckCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	cli.AddOutput(cmd.Flags(), &output, "simple", "simple: text; json: one object")
 	cmd.Flags().StringArrayVarP(&set, "set", "D", nil, "any key of zoo.cfg, as `KEY=VALUE`, as for warren server")
 	return cmd
 }

@@ -41,15 +41,12 @@ func (o *adminPorts) addTo(cmd *cobra.Command, limit int, entries string) {
 	reach.AddAdminPort(flags, &o.adminPort)
 	reach.AddAuthFile(cmd, &o.authFile)
 	flags.IntVarP(&o.limit, "limit", "n", limit, "how many "+entries+" are shown")
-	flags.StringVar(&o.output, "output", "table", "table or json")
+	cli.AddOutput(flags, &o.output, "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 }
 
 // check refuses flags that make no sense, and takes the servers from the arguments.
 func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
-	if err := cli.CheckTable(cmd, o.output); err != nil {
-		return err
-	}
 	if o.limit < 1 || o.limit > listMax {
 		return cli.Misuse(cmd, fmt.Errorf("--limit %d: it must be from 1 to %d", o.limit, listMax))
 	}

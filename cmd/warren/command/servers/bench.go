@@ -78,7 +78,7 @@ func newBenchCommand() *cobra.Command {
 		Long:      fmt.Sprintf(benchManual, bench.Describe()),
 		Example:   benchExamples,
 		ValidArgs: bench.Names(),
-		Args:      cli.AtMostOneArgument,
+		Args:      cli.Arguments(0, 1, ""),
 		RunE:      func(cmd *cobra.Command, args []string) error { return runBench(cmd, &o, args) },
 	}
 	f := cmd.Flags()

@@ -56,7 +56,7 @@ func newHealthCommand() *cobra.Command {
 			"  warren health http://127.0.0.1:8080/healthz\n" +
 			"  warren health --process\n" +
 			"  warren health --wait 30s 127.0.0.1:2181",
-		Args: cli.AtMostOneArgument,
+		Args: cli.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var target string
 			if len(args) == 0 {

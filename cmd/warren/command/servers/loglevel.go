@@ -24,7 +24,7 @@ func newLogLevelCommand() *cobra.Command {
 			"always logged.",
 		Example: "  warren loglevel -s zk1 --auth-file super.txt\n" +
 			"  warren loglevel debug --for 10m -s zk1 --auth-file super.txt",
-		Args: cli.AtMostOneArgument,
+		Args: cli.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := map[string]any{"dry_run": dryRun}
 			switch {

@@ -59,9 +59,6 @@ func newStatusCommand() *cobra.Command {
 			"  warren status a:2181 b:2181 c:2181\n" +
 			"  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.CheckTable(cmd, o.output); err != nil {
-				return err
-			}
 			if err := o.addresses(cmd, args); err != nil {
 				return err
 			}
@@ -77,7 +74,7 @@ func newStatusCommand() *cobra.Command {
 	o.AddTo(cmd)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	cli.NotEmpty(cmd, "config")
-	flags.StringVar(&o.output, "output", "table", "table or json")
+	cli.AddOutput(flags, &o.output, "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns that a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,

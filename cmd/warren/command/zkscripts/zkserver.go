@@ -3,7 +3,6 @@ package zkscripts
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -39,16 +38,8 @@ func newZkServerCommand() *cobra.Command {
 			"ZOOPIDFILE, or else in\n" +
 			"dataDir/zookeeper_server.pid. Where a service manager runs, leave that to it: see docs/INSTALL.md.",
 		Hidden: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return cli.Misuse(cmd, errors.New("say what to do: start, stop or status, for example"))
-			case len(args) > 2:
-				return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runZkServer(cmd, dir, args) },
+		Args:   cli.Arguments(1, 2, "say what to do: start, stop or status, for example"),
+		RunE:   func(cmd *cobra.Command, args []string) error { return runZkServer(cmd, dir, args) },
 	}
 	cmd.Flags().StringVar(&dir, "config", "", "directory of zoo.cfg; default ZOOCFGDIR, or ZOO_CONF_DIR")
 	return cmd
