@@ -69,7 +69,7 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.awaitText("[aria-label='/none']", "no run of warren backup has finished here")
 	_, err = b.AddRemote(t.Context(), backup.Remote{
 		URL:           "http://" + j.ensemble.Server(1).AdminAddr().String() + "/commands",
-		Authorization: "digest super:test"}, nil)
+		Authorization: "digest super:test"})
 	require.NoError(t, err)
 	j.show("servers") // and back: nobody waits for the next look
 	j.show("backups")

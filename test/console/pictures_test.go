@@ -98,7 +98,7 @@ func living(t *testing.T) (j *journey, stop func()) {
 		b, err := backup.Open(j.ensemble.Disk(id), "/backup/hourly")
 		require.NoError(t, err)
 		_, err = b.AddRemote(t.Context(), backup.Remote{Authorization: "digest super:test",
-			URL: "http://" + j.ensemble.Server(id).AdminAddr().String() + "/commands"}, nil)
+			URL: "http://" + j.ensemble.Server(id).AdminAddr().String() + "/commands"})
 		require.NoError(t, err)
 	}
 	j.show("")

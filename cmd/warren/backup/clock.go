@@ -48,11 +48,7 @@ func (b *Backup) passages(ms int64) (all []passage, err error) {
 		}
 		last = zxid
 	}
-	for i := range b.Manifest.Entries {
-		log := &b.Manifest.Entries[i]
-		if log.Kind != KindLog {
-			continue
-		}
+	for log := range b.Manifest.of(KindLog) {
 		if log.FirstTime <= ms && log.LastTime <= ms {
 			step(proto.Zxid(log.First), log.FirstTime)
 			step(proto.Zxid(log.Last), log.LastTime)

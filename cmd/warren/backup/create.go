@@ -48,9 +48,6 @@ type Outcome struct {
 // errDiverged means that the source has another history than the backup: its log was cut, or it is another server.
 var errDiverged = errors.New("backup: the source has another history")
 
-// errGap means that txns are missing between what there is and what is needed.
-var errGap = rebuild.ErrGap
-
 // Add copies what is new in the source. The backup is unchanged on an error.
 func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 	if err := datadir.Check(src.FS, src.SnapDir, src.LogDir); err != nil {
@@ -97,7 +94,7 @@ func (a *addition) add(full bool) error {
 		return a.addFull(last, end)
 	}
 	err := a.addLog(last, end)
-	if errors.Is(err, errGap) {
+	if errors.Is(err, rebuild.ErrGap) {
 		a.out.Warnings = append(a.out.Warnings,
 			fmt.Sprintf("the log of the source does not go back to %v: a snapshot is added, and what lies "+
 				"between cannot be restored", last))
@@ -108,8 +105,8 @@ func (a *addition) add(full bool) error {
 
 // newestSnapshot is when the newest snapshot was added.
 func (b *Backup) newestSnapshot() (taken time.Time) {
-	for i := range b.Manifest.Entries {
-		if e := &b.Manifest.Entries[i]; e.Kind == KindSnapshot && e.Taken.After(taken) {
+	for e := range b.Manifest.of(KindSnapshot) {
+		if e.Taken.After(taken) {
 			taken = e.Taken
 		}
 	}
@@ -127,7 +124,7 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 		from, after = last, end
 	}
 	err = a.addLog(from, after)
-	if errors.Is(err, errGap) && last > 0 {
+	if errors.Is(err, rebuild.ErrGap) && last > 0 {
 		a.out.Warnings = append(a.out.Warnings,
 			fmt.Sprintf("the log of the source does not go back to %v: what lies between cannot be restored", last))
 		err = a.addLog(proto.Zxid(snap.Last), nil)
@@ -140,7 +137,7 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 		reached = max(reached, proto.Zxid(e.Last))
 	}
 	if reached < proto.Zxid(snap.Exact) {
-		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", errGap, snap.File,
+		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", rebuild.ErrGap, snap.File,
 			snap.Exact, reached)
 	}
 	return nil
@@ -208,8 +205,8 @@ func (a *addition) addSnapshot() (*Entry, error) {
 
 // copySnapshot copies one file and verifies the copy.
 func (a *addition) copySnapshot(m snapshot.Meta) (*Entry, error) {
-	for i := range a.Manifest.Entries {
-		if e := &a.Manifest.Entries[i]; e.Kind == KindSnapshot && e.Last == Zxid(m.Zxid) {
+	for e := range a.Manifest.of(KindSnapshot) {
+		if e.Last == Zxid(m.Zxid) {
 			return e, nil // it is there
 		}
 	}

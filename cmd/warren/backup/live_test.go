@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal"
@@ -273,9 +274,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	_, r = restoredState(t, b, Target{TimeMs: lastTime + 1000})
 	require.Equal(t, ends[len(ends)-1], r.Zxid)
 	_, err := b.Restore(destination(t.TempDir()), Target{TimeMs: 1})
-	require.ErrorIs(t, err, errNoTarget)
+	require.ErrorIs(t, err, rebuild.ErrNoTarget)
 	_, err = b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})
-	require.ErrorIs(t, err, errNoTarget)
+	require.ErrorIs(t, err, rebuild.ErrNoTarget)
 
 	// A server runs on what was restored. Its history is another one, and goes on behind the old one in the same
 	// backup.

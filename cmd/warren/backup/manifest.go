@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -111,6 +112,17 @@ type Manifest struct {
 	// Epoch is the highest epoch that a source had promised; it may have no txn. 0 if none is known.
 	Epoch   int64   `json:"epoch,omitempty"`
 	Entries []Entry `json:"entries"`
+}
+
+// of returns the entries of a kind.
+func (m *Manifest) of(kind Kind) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i := range m.Entries {
+			if e := &m.Entries[i]; e.Kind == kind && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // last returns the newest txn, 0 for an empty backup, and the entry that ends with it: a log, if there is one.
@@ -240,10 +252,8 @@ func open(fsys vfs.FS, s store) (*Backup, error) {
 	}
 	m, err := parseManifest(text)
 	if err != nil {
-		err = fmt.Errorf("%w: put back a copy of that file, or make a new backup in another place", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s/%s: %w", s, manifestName, err)
+		return nil, fmt.Errorf("%s/%s: %w: put back a copy of that file, or make a new backup in another place", s,
+			manifestName, err)
 	}
 	b.Manifest = *m
 	return b, nil

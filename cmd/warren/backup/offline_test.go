@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
@@ -140,7 +141,7 @@ func TestMisnamedSnapshot(t *testing.T) {
 	require.Empty(t, verify(t, mem).Problems)
 
 	b := opened(t, vfs.NewMem(), "/b")
-	_, err := b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x36", len(body), body), nil)
+	_, err := b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x36", len(body), body))
 	require.ErrorIs(t, err, snapshot.ErrName)
 }
 
@@ -162,13 +163,13 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	require.NoError(t, err)
 	v := verify(t, mem)
 	require.Empty(t, v.Problems)
-	require.ErrorIs(t, v.Ranges[0].Wrong, errDigest)
+	require.ErrorIs(t, v.Ranges[0].Wrong, rebuild.ErrDigest)
 	b, err := Open(mem, "/b")
 	require.NoError(t, err)
 	r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
 	require.NoError(t, err)
 	require.Equal(t, proto.Zxid(0x3e), r.Zxid)
-	require.ErrorIs(t, r.Wrong, errDigest)
+	require.ErrorIs(t, r.Wrong, rebuild.ErrDigest)
 
 	state, err := b.reach(Target{Zxid: 0x34})
 	require.NoError(t, err)
@@ -184,7 +185,7 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	require.NoError(t, err)
 	_, err = own.Add(Source{FS: mem, SnapDir: "/own", LogDir: "/own"}, Options{})
 	require.NoError(t, err)
-	require.ErrorIs(t, own.Verify().Problems[0], errDigest)
+	require.ErrorIs(t, own.Verify().Problems[0], rebuild.ErrDigest)
 }
 
 // The mark of a restore that is run again after an interruption leads back to the data that was there at first: the
@@ -274,7 +275,7 @@ func TestBackupThatIsFull(t *testing.T) {
 	put(t, mem, "/s/log.35", whole)
 	_, err := add(t, mem, src, Options{})
 	require.ErrorIs(t, err, errFull)
-	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil), nil)
+	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil))
 	require.ErrorIs(t, err, errFull)
 	b = opened(t, mem, "/b")
 	require.Len(t, b.Manifest.Entries, entriesMax)
@@ -452,7 +453,7 @@ func TestHistories(t *testing.T) {
 		if err == nil { // files of 3.8 do not say how far they reach
 			require.Equal(t, Zxid(0x4), out.Added[0].Exact)
 		} else {
-			require.ErrorIs(t, err, errGap)
+			require.ErrorIs(t, err, rebuild.ErrGap)
 		}
 	})
 }
@@ -479,8 +480,8 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 		"a zxid in between": {Zxid: 0x36},
 	} {
 		_, err = b.Restore(to, target)
-		require.ErrorIs(t, err, errNoTarget, name)
-		require.NotErrorIs(t, err, errGap, name)
+		require.ErrorIs(t, err, rebuild.ErrNoTarget, name)
+		require.NotErrorIs(t, err, rebuild.ErrGap, name)
 	}
 	r, err := b.Restore(to, Target{TimeMs: times[0x37]})
 	require.NoError(t, err)
@@ -488,7 +489,7 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 
 	b.Manifest.Entries[0].Exact = 0x3f // beyond the log
 	_, err = b.Restore(Destination{FS: mem, SnapDir: "/r2", LogDir: "/r2"}, Target{})
-	require.ErrorIs(t, err, errGap)
+	require.ErrorIs(t, err, rebuild.ErrGap)
 }
 
 // received is a source that has logged txns up to 0x34, was then sent a state at 0x50 by a leader, and has logged an
@@ -553,13 +554,13 @@ func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 	require.NoError(t, check(b, Target{Zxid: 0x100000003}))
 	require.Error(t, check(b, Target{Zxid: 0x40}))
 	require.NoError(t, mem.Flip("/b/snapshot.50", 100, 1))
-	require.ErrorIs(t, check(b, Target{Zxid: 0x100000003}), errGap)
-	require.ErrorIs(t, check(b, Target{}), errGap)
+	require.ErrorIs(t, check(b, Target{Zxid: 0x100000003}), rebuild.ErrGap)
+	require.ErrorIs(t, check(b, Target{}), rebuild.ErrGap)
 
 	mem, src = received(t)
 	require.NoError(t, mem.Flip("/s/snapshot.50", 100, 1))
 	_, err := add(t, mem, src, Options{})
-	require.ErrorIs(t, err, errGap, "the newest state is damaged at the source")
+	require.ErrorIs(t, err, rebuild.ErrGap, "the newest state is damaged at the source")
 	mustAdd(t, mem, src, limited)
 }
 

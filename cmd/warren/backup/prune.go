@@ -66,13 +66,8 @@ func (b *Backup) divide(r Retention) (stay, removed []Entry) {
 	if r.Now != nil {
 		now = r.Now
 	}
-	var snapshots []*Entry // the newest first
-	for i := range b.Manifest.Entries {
-		if e := &b.Manifest.Entries[i]; e.Kind == KindSnapshot {
-			snapshots = append(snapshots, e)
-		}
-	}
-	slices.SortStableFunc(snapshots, func(x, y *Entry) int { return cmp.Compare(y.Last, x.Last) })
+	snapshots := slices.SortedStableFunc(b.Manifest.of(KindSnapshot), // the newest first
+		func(x, y *Entry) int { return cmp.Compare(y.Last, x.Last) })
 	kept := 0
 	for kept < len(snapshots) {
 		// The moments that a snapshot is needed for end when the next one was taken.
@@ -99,11 +94,7 @@ func (b *Backup) divide(r Retention) (stay, removed []Entry) {
 // hasGood returns nil if a moment of the backup can be restored.
 func (b *Backup) hasGood() error {
 	var failed error
-	for i := range slices.Backward(b.Manifest.Entries) {
-		e := &b.Manifest.Entries[i]
-		if e.Kind != KindSnapshot {
-			continue
-		}
+	for _, e := range slices.Backward(slices.Collect(b.Manifest.of(KindSnapshot))) {
 		err := b.checkFile(e)
 		if err == nil {
 			_, err = b.rebuild(e, Target{})

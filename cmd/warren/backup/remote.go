@@ -3,6 +3,7 @@ package backup
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,16 +30,13 @@ const lastZxidHeader = "last_zxid"
 
 // AddRemote asks an admin server for a snapshot and adds it. Without the log a snapshot is exact only if no client
 // wrote while it was taken: the outcome warns if it is not. Source: operations 3.5.
-func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) (Outcome, error) {
+func (b *Backup) AddRemote(ctx context.Context, r Remote) (Outcome, error) {
 	lock, err := b.beginAdding()
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer lock.Close()
-	if now == nil {
-		now = time.Now
-	}
-	a := &addition{Backup: b, taken: now().UTC().Truncate(time.Millisecond)}
+	a := &addition{Backup: b, taken: time.Now().UTC().Truncate(time.Millisecond)}
 	e, err := a.fetch(ctx, r)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("backup: %s: %w", r.URL, err)
@@ -65,11 +63,7 @@ func (a *addition) fetch(ctx context.Context, r Remote) (*Entry, error) {
 	if r.Authorization != "" {
 		req.Header.Set("Authorization", r.Authorization)
 	}
-	client := r.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	resp, err := client.Do(req)
+	resp, err := cmp.Or(r.Client, http.DefaultClient).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +77,8 @@ func (a *addition) fetch(ctx context.Context, r Remote) (*Entry, error) {
 	}
 	body := bufio.NewReader(resp.Body)
 	name := fmt.Sprintf("snapshot.%x%s", uint64(zxid), extension(body))
-	for i := range a.Manifest.Entries {
-		if e := &a.Manifest.Entries[i]; e.Kind == KindSnapshot && e.Last == zxid {
+	for e := range a.Manifest.of(KindSnapshot) {
+		if e.Last == zxid {
 			return e, nil // it is there
 		}
 	}

@@ -47,11 +47,11 @@ func TestRemote(t *testing.T) {
 		mem := vfs.NewMem()
 		b := opened(t, mem, "/b")
 		remote := fakeAdmin(t, 200, "0x34", len(sent), sent)
-		out, err := b.AddRemote(t.Context(), remote, nil)
+		out, err := b.AddRemote(t.Context(), remote)
 		require.NoError(t, err)
 		require.Empty(t, out.Warnings)
 		require.Len(t, out.Added, 1)
-		out, err = b.AddRemote(t.Context(), remote, nil)
+		out, err = b.AddRemote(t.Context(), remote)
 		require.NoError(t, err)
 		require.Empty(t, out.Added, "it is there")
 		r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
@@ -84,7 +84,7 @@ func TestRemote(t *testing.T) {
 	} {
 		mem := vfs.NewMem()
 		b := opened(t, mem, "/b")
-		_, err := b.AddRemote(t.Context(), tt.remote, nil)
+		_, err := b.AddRemote(t.Context(), tt.remote)
 		require.ErrorContains(t, err, tt.says, name)
 		b = opened(t, mem, "/b")
 		require.Empty(t, b.Manifest.Entries, name)
@@ -111,7 +111,7 @@ func TestRemoteServer(t *testing.T) {
 	defer client.CloseIdleConnections()
 	out, err := b.AddRemote(t.Context(),
 		Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest super:test",
-			Client: client}, nil)
+			Client: client})
 	require.NoError(t, err)
 	require.Empty(t, out.Warnings)
 	s, r := restoredState(t, b, Target{})

@@ -11,11 +11,8 @@ import (
 	"github.com/seed94657493/warren/wal"
 )
 
-// Errors and targets of a restore are those of a replay.
-var (
-	errDigest = rebuild.ErrDigest
-	errStop   = errors.New("stop") // ends a scan
-)
+// errStop ends a scan.
+var errStop = errors.New("stop")
 
 // Target is the moment to bring back. The zero value is the newest.
 type Target = rebuild.Target
@@ -43,14 +40,14 @@ func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
 	return state, trailer.Ensemble, err
 }
 
-// rebuild replays the log over a snapshot up to a target. It returns errGap if a txn is missing on the way, and
-// errNoTarget if the target lies before the moment at which the snapshot is exact.
+// rebuild replays the log over a snapshot up to a target. It returns rebuild.ErrGap if a txn is missing on the
+// way, and rebuild.ErrNoTarget if the target lies before the moment at which the snapshot is exact.
 //
 // Of what ZooKeeper has written, digests that differ are no error: it computes others for paths that are not ASCII
 // where the character set of the machine is not UTF-8. That the files are those that were copied, their checksums say.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	r, wrong := b.replay(e, target, false)
-	if !errors.Is(wrong, errDigest) {
+	if !errors.Is(wrong, rebuild.ErrDigest) {
 		return r, wrong
 	}
 	r, err := b.replay(e, target, true)
@@ -82,16 +79,15 @@ func (b *Backup) replay(e *Entry, target Target, lenient bool) (*replayed, error
 		return nil, err
 	}
 	replay.Lenient = lenient
-	for i := range b.Manifest.Entries {
-		log := &b.Manifest.Entries[i]
-		if log.Kind != KindLog || proto.Zxid(log.Last) <= state.LastZxid() {
+	for log := range b.Manifest.of(KindLog) {
+		if proto.Zxid(log.Last) <= state.LastZxid() {
 			continue
 		}
 		_, err := b.scan(log, func(rec *wal.Record) error { return replay.Apply(rec) })
 		if errors.Is(err, rebuild.ErrReached) {
 			break
 		}
-		if errors.Is(err, errGap) && target == (Target{}) && replay.IsExact() {
+		if errors.Is(err, rebuild.ErrGap) && target == (Target{}) && replay.IsExact() {
 			break // the backup goes on behind the gap with another snapshot
 		}
 		if err != nil {

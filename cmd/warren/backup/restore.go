@@ -67,9 +67,6 @@ var ErrNotEmpty = errors.New("backup: the destination holds data")
 // ErrRestoredBefore means that a destination without data was restored into before, and has lost what it had then.
 var ErrRestoredBefore = errors.New("backup: the destination was restored into before, and has lost its data since")
 
-// errNoTarget means that no snapshot of the backup is exact at the target or before it.
-var errNoTarget = rebuild.ErrNoTarget
-
 // Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked
 // first, the digest of the tree is compared after every txn that carries one, and what was written is read back and
 // compared again.
@@ -255,7 +252,7 @@ func (b *Backup) checkOnce(to *Destination) error {
 	if to.Once == "" {
 		return nil
 	}
-	if !isOnce(to.Once) {
+	if len(to.Once) > onceMax || !onceName.MatchString(to.Once) {
 		return fmt.Errorf("backup: %q is not 1 to %d letters, digits, dots and hyphens", to.Once, onceMax)
 	}
 	if _, ok := errors.AsType[*datadir.Unfinished](datadir.Check(to.FS, to.SnapDir, to.LogDir)); ok {
@@ -273,10 +270,6 @@ const (
 	oncePrefix = "restored."
 	onceMax    = 200
 )
-
-func isOnce(name string) bool {
-	return len(name) <= onceMax && onceName.MatchString(name)
-}
 
 var onceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 
@@ -318,9 +311,8 @@ func (b *Backup) replace(d *Destination, change *datadir.Change, built string, r
 func (b *Backup) reach(target Target) (*replayed, error) {
 	var failed error
 	var lenient *Entry
-	for i := len(b.Manifest.Entries) - 1; i >= 0; i-- {
-		e := &b.Manifest.Entries[i]
-		if e.Kind != KindSnapshot || target.Zxid > 0 && proto.Zxid(e.Exact) > target.Zxid {
+	for _, e := range slices.Backward(slices.Collect(b.Manifest.of(KindSnapshot))) {
+		if target.Zxid > 0 && proto.Zxid(e.Exact) > target.Zxid {
 			continue
 		}
 		r, err := b.from(e, target)
@@ -339,8 +331,8 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", errNoTarget, b.store,
-		target.Zxid)
+	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", rebuild.ErrNoTarget,
+		b.store, target.Zxid)
 }
 
 // from rebuilds the state at the target from one snapshot, after checking the files.
@@ -363,9 +355,8 @@ func (b *Backup) checkFiles(e *Entry, target Target) error {
 	if err := b.checkFile(e); err != nil {
 		return err
 	}
-	for i := range b.Manifest.Entries {
-		log := &b.Manifest.Entries[i]
-		if log.Kind == KindLog && log.Last > e.Last && (target.Zxid == 0 || proto.Zxid(log.First) <= target.Zxid) {
+	for log := range b.Manifest.of(KindLog) {
+		if log.Last > e.Last && (target.Zxid == 0 || proto.Zxid(log.First) <= target.Zxid) {
 			if err := b.checkFile(log); err != nil {
 				return err
 			}
@@ -382,15 +373,15 @@ func (b *Backup) rebuildTo(e *Entry, target Target) (*replayed, error) {
 	}
 	if last := r.State.LastZxid(); target.Zxid > 0 && last != target.Zxid {
 		return nil, fmt.Errorf("nothing to restore: %w: the backup has no txn %v, the last before it is %v",
-			errNoTarget, target.Zxid, last)
+			rebuild.ErrNoTarget, target.Zxid, last)
 	}
 	if newest, _ := b.Manifest.last(); target == (Target{}) && r.State.LastZxid() < newest {
 		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that "+
-			"txn if it is to do", errGap, newest, r.State.LastZxid())
+			"txn if it is to do", rebuild.ErrGap, newest, r.State.LastZxid())
 	}
 	if target.TimeMs > 0 && r.LastTime == 0 && !b.isBefore(e, target.TimeMs) {
 		return nil, fmt.Errorf("nothing to restore: %w: no txn after %v is that old, and the snapshot may be younger",
-			errNoTarget, e.Last)
+			rebuild.ErrNoTarget, e.Last)
 	}
 	return r, nil
 }
@@ -399,9 +390,8 @@ func (b *Backup) rebuildTo(e *Entry, target Target) (*replayed, error) {
 // snapshot was copied before.
 func (b *Backup) isBefore(e *Entry, ms int64) bool {
 	known, before := false, false
-	for i := range b.Manifest.Entries {
-		log := &b.Manifest.Entries[i]
-		if log.Kind != KindLog || e.Last < log.First || e.Last > log.Last {
+	for log := range b.Manifest.of(KindLog) {
+		if e.Last < log.First || e.Last > log.Last {
 			continue
 		}
 		_, _ = b.scan(log, func(r *wal.Record) error { // a damaged file tells nothing
@@ -444,7 +434,7 @@ func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Resto
 		return done, err
 	}
 	if state.Digest() != r.State.Digest() {
-		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", errDigest, m.Name, state.Digest(),
+		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", rebuild.ErrDigest, m.Name, state.Digest(),
 			r.State.Digest())
 	}
 	done.File, done.Znodes = m.Name, state.NumNodes()

@@ -79,7 +79,7 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	case s.mustMeet() && (s.earlier || sent < 0):
 		return s.diverged()
 	case sent >= 0:
-		return fmt.Errorf("%w: the log of the source does not lead from %v to %s", errGap, s.last,
+		return fmt.Errorf("%w: the log of the source does not lead from %v to %s", rebuild.ErrGap, s.last,
 			snapshots[sent].Name)
 	}
 	return s.end()
@@ -107,7 +107,7 @@ func (s *segment) take(name string, isLast bool) error {
 		case s.failed != nil:
 			return s.failed
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%w: %s was removed: %w", errGap, name, err)
+			return fmt.Errorf("%w: %s was removed: %w", rebuild.ErrGap, name, err)
 		}
 		now := err.Error()
 		if info, err := s.a.src.FS.Stat(path); err == nil {
@@ -137,10 +137,11 @@ func (s *segment) record(r *wal.Record) error {
 	case s.mustMeet() && s.earlier:
 		return s.diverged()
 	case !wal.Follows(s.last, r.Zxid) || s.last == s.started && !s.goesOn(r.Zxid):
-		return fmt.Errorf("%w: the log of the source goes on with %v after %v", errGap, r.Zxid, s.last)
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v", rebuild.ErrGap, r.Zxid, s.last)
 	}
 	if err := s.chain.Logged(r.Zxid); err != nil {
-		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", errGap, r.Zxid, s.last, err)
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", rebuild.ErrGap, r.Zxid, s.last,
+			err)
 	}
 	return s.append(r)
 }

@@ -40,9 +40,8 @@ func (b *Backup) Verify() Verdict {
 			v.Problems = append(v.Problems, err)
 		}
 	}
-	for i := range b.Manifest.Entries {
-		e := &b.Manifest.Entries[i]
-		if e.Kind != KindSnapshot || bad[e.File] {
+	for e := range b.Manifest.of(KindSnapshot) {
+		if bad[e.File] {
 			continue
 		}
 		r, err := b.rebuild(e, Target{})

@@ -150,7 +150,7 @@ func (o *backupOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	var pruned backup.Pruned
 	if o.retention.given() {
-		if pruned, err = b.Prune(o.retention.rules()); err != nil {
+		if pruned, err = b.Prune(backup.Retention(o.retention)); err != nil {
 			return err
 		}
 	}
@@ -229,7 +229,7 @@ func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outc
 	remote := backup.Remote{URL: o.admin, Authorization: authorization, Client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
-	return b.AddRemote(ctx, remote, nil)
+	return b.AddRemote(ctx, remote)
 }
 
 func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, removed []backup.Entry) error {

@@ -21,30 +21,25 @@ import (
 )
 
 // retention are the flags that say what stays in a backup.
-type retention struct {
-	count int
-	age   time.Duration
-}
+type retention backup.Retention
 
 func (r *retention) addTo(flags *pflag.FlagSet) {
-	flags.IntVar(&r.count, "keep", 0, "keep this many of the newest snapshots, and remove what is older")
-	flags.DurationVar(&r.age, "keep-for", 0,
+	flags.IntVar(&r.Count, "keep", 0, "keep this many of the newest snapshots, and remove what is older")
+	flags.DurationVar(&r.Age, "keep-for", 0,
 		"keep what is needed to restore any moment this far back; with --keep, what either keeps")
 }
 
 func (r *retention) check(cmd *cobra.Command) error {
 	switch {
-	case r.count < 0:
-		return cli.Misuse(cmd, fmt.Errorf("--keep %d: it must be at least 0", r.count))
-	case r.age < 0:
-		return cli.Misuse(cmd, fmt.Errorf("--keep-for %v: it must be at least 0", r.age))
+	case r.Count < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--keep %d: it must be at least 0", r.Count))
+	case r.Age < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--keep-for %v: it must be at least 0", r.Age))
 	}
 	return nil
 }
 
-func (r *retention) given() bool { return r.count > 0 || r.age > 0 }
-
-func (r *retention) rules() backup.Retention { return backup.Retention{Count: r.count, Age: r.age} }
+func (r *retention) given() bool { return r.Count > 0 || r.Age > 0 }
 
 func newBackupPruneCommand() *cobra.Command {
 	var o struct {
@@ -97,7 +92,7 @@ func newBackupPruneCommand() *cobra.Command {
 // are left.
 func prune(b *backup.Backup, rules *retention, strays bool) (removed []string, left []backup.Stored, err error) {
 	if rules.given() {
-		done, err := b.Prune(rules.rules())
+		done, err := b.Prune(backup.Retention(*rules))
 		if err != nil {
 			return nil, nil, err
 		}
