@@ -72,31 +72,35 @@ type Situation struct {
 
 func (s *Situation) givenUp(id int64) bool { return slices.Contains(s.GiveUp, id) }
 
+// problems are why a step must not be done.
+type problems []string
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+
 // common returns what forbids both steps.
-func (s *Situation) common() (problems []string) {
+func (s *Situation) common() (found problems) {
 	for _, id := range s.GiveUp {
 		if id != s.Own.ID && !slices.ContainsFunc(s.Others, func(m Member) bool { return m.ID == id }) {
-			problems = append(problems, fmt.Sprintf("--give-up %d: the configuration has no such server", id))
+			found.add("--give-up %d: the configuration has no such server", id)
 		}
 	}
 	for i := range s.Others {
 		if m := &s.Others[i]; m.State == Serving {
-			problems = append(problems, fmt.Sprintf("%v: the ensemble has a quorum, and there is nothing to recover. "+
-				"The leader brings a server without a database up to date; for one with another history "+
-				"there is warren adopt", m))
+			found.add("%v: the ensemble has a quorum, and there is nothing to recover. The leader brings a server "+
+				"without a database up to date; for one with another history there is warren adopt", m)
 		}
 	}
-	return problems
+	return found
 }
 
 // AgainstBegin returns why the data of Own must not become the beginning of a new history; nothing if it may.
 func (s *Situation) AgainstBegin() []string {
-	problems := s.common()
+	found := s.common()
 	if s.Own.State != Holding {
-		problems = append(problems, fmt.Sprintf("%v: begin on a server that has data", &s.Own))
+		found.add("%v: begin on a server that has data", &s.Own)
 	}
 	if s.givenUp(s.Own.ID) {
-		problems = append(problems, fmt.Sprintf("--give-up %d is this server, whose data is to be kept", s.Own.ID))
+		found.add("--give-up %d is this server, whose data is to be kept", s.Own.ID)
 	}
 	able := s.votes(&s.Own, nil)
 	for i := range s.Others {
@@ -107,25 +111,21 @@ func (s *Situation) AgainstBegin() []string {
 		able = s.votes(m, able)
 		switch {
 		case m.State != Holding:
-			problems = append(problems,
-				fmt.Sprintf("%v: it may have data that this server does not have. Start it with its "+
-					"data; if that is lost for good, --give-up %d", m, m.ID))
+			found.add("%v: it may have data that this server does not have. Start it with its data; if that is lost "+
+				"for good, --give-up %d", m, m.ID)
 		case s.Own.Ensemble != "" && m.Ensemble != "" && m.Ensemble != s.Own.Ensemble:
-			problems = append(problems,
-				fmt.Sprintf("%v, and has another history than this server. Find out which is right; "+
-					"--give-up %d gives that one up", m, m.ID))
+			found.add("%v, and has another history than this server. Find out which is right; --give-up %d gives "+
+				"that one up", m, m.ID)
 		case m.ahead(s.Own.Current, s.Own.Last):
-			problems = append(problems,
-				fmt.Sprintf("%v: that is later than this server's %v, of epoch %d. Begin there; "+
-					"--give-up %d gives up what only that server has", m, s.Own.Last, s.Own.Current, m.ID))
+			found.add("%v: that is later than this server's %v, of epoch %d. Begin there; --give-up %d gives up what "+
+				"only that server has", m, s.Own.Last, s.Own.Current, m.ID)
 		}
 	}
 	if slices.Sort(able); s.Decides(able) {
-		problems = append(problems,
-			fmt.Sprintf("%s may have their data and would be a quorum: with all of them running and "+
-				"connected they elect a leader, and nothing is lost", Names(able)))
+		found.add("%s may have their data and would be a quorum: with all of them running and connected they elect "+
+			"a leader, and nothing is lost", Names(able))
 	}
-	return problems
+	return found
 }
 
 // votes adds m to voters if it is one.
@@ -138,17 +138,15 @@ func (s *Situation) votes(m *Member, voters []int64) []int64 {
 
 // AgainstJoin returns why Own must not be restored from the backup of a record; nothing if it may.
 func (s *Situation) AgainstJoin(r *Record) []string {
-	problems := s.common()
+	found := s.common()
 	if !slices.Equal(r.Voters, s.Voters()) {
-		problems = append(problems,
-			fmt.Sprintf("the backup is of an ensemble whose voters are %s, and the configuration has %s",
-				Names(r.Voters), Names(s.Voters())))
+		found.add("the backup is of an ensemble whose voters are %s, and the configuration has %s", Names(r.Voters),
+			Names(s.Voters()))
 	}
 	if m := &s.Own; m.State == Holding && !s.givenUp(m.ID) && (m.ahead(r.Current, proto.Zxid(r.Last)) ||
 		m.Ensemble != r.Ensemble) {
-		problems = append(problems,
-			fmt.Sprintf("%v: the backup ends with %v, of epoch %d. --give-up %d sets aside what only "+
-				"this server has", m, r.Last, r.Current, m.ID))
+		found.add("%v: the backup ends with %v, of epoch %d. --give-up %d sets aside what only this server has", m,
+			r.Last, r.Current, m.ID)
 	}
 	for i := range s.Others {
 		m := &s.Others[i]
@@ -158,26 +156,22 @@ func (s *Situation) AgainstJoin(r *Record) []string {
 		switch {
 		case m.State == Holding && m.Ensemble == r.Identity && m.Current == r.Epoch: // it was restored, too
 		case m.State == Holding && m.Ensemble == r.Identity:
-			problems = append(problems,
-				fmt.Sprintf("%v: it has gone on with the new history since the backup. Begin anew there; "+
-					"--give-up %d gives up what only that server has", m, m.ID))
+			found.add("%v: it has gone on with the new history since the backup. Begin anew there; --give-up %d "+
+				"gives up what only that server has", m, m.ID)
 		case m.ID == r.Server:
-			problems = append(problems,
-				fmt.Sprintf("%v: it is the server with which the recovery began, and may have gone on since. "+
-					"Start it, so that it says; --give-up %d gives up what it has besides the backup", m, m.ID))
+			found.add("%v: it is the server with which the recovery began, and may have gone on since. Start it, so "+
+				"that it says; --give-up %d gives up what it has besides the backup", m, m.ID)
 		case m.State != Holding: // known when the backup was made
 		case m.Ensemble != "" && r.Ensemble != "" && m.Ensemble != r.Ensemble:
-			problems = append(problems,
-				fmt.Sprintf("%v, and has another history than the backup: it may have been recovered from "+
-					"another one. --give-up %d if this backup is the right one", m, m.ID))
+			found.add("%v, and has another history than the backup: it may have been recovered from another one. "+
+				"--give-up %d if this backup is the right one", m, m.ID)
 		case slices.Contains(r.GivenUp, m.ID): // known when the backup was made
 		case m.ahead(r.Current, proto.Zxid(r.Last)):
-			problems = append(problems,
-				fmt.Sprintf("%v: it has come back since the backup, and that ends with %v, of epoch %d. "+
-					"Begin anew there; --give-up %d gives up what only that server has", m, r.Last, r.Current, m.ID))
+			found.add("%v: it has come back since the backup, and that ends with %v, of epoch %d. Begin anew there; "+
+				"--give-up %d gives up what only that server has", m, r.Last, r.Current, m.ID)
 		}
 	}
-	return problems
+	return found
 }
 
 // Voters are the ids of all voters of the configuration, sorted.
