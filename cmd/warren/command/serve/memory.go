@@ -48,7 +48,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 		case !found:
 		case id == "0" && controllers == "":
 			limit = min(limit, smallestLimit(root, "sys/fs/cgroup", group, "memory.max", "memory.high"))
-		case hasController(controllers, "memory"):
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
 			limit = min(limit, smallestLimit(root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"))
 		}
 	}
@@ -57,8 +57,6 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 
 // unlimited is far above any machine's memory; version 1 writes about 2^63 for no limit.
 const unlimited = 1 << 60
-
-func hasController(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 // smallestLimit reads the given files in group and every group above it. Inside of a container, the mounted tree may
 // begin at the container's own group although the path is that of the host; then only the top exists, which is the

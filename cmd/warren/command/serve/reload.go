@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"os"
 	"os/signal"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -27,23 +25,10 @@ type reloader struct {
 // start waits for signals until the function that it returns is called. From then on SIGHUP is ignored: one that
 // comes late must not end a server that is about to stop by itself.
 func (r *reloader) start() (stop func()) {
-	hangups, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangups, syscall.SIGHUP)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			select {
-			case <-over:
-				return
-			case <-hangups:
-				r.reload()
-			}
-		}
-	})
+	end := onSignal(syscall.SIGHUP, r.reload)
 	return func() {
 		signal.Ignore(syscall.SIGHUP)
-		close(over)
-		running.Wait()
+		end()
 	}
 }
 

@@ -85,24 +85,17 @@ func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error 
 	return nil
 }
 
-// load reads the configuration that the flags and arguments name.
-func (o *serverOptions) load(cmd *cobra.Command, args []string) (*config.Config, config.Warnings, error) {
+// load reads the configuration that the flags and arguments name: when the server starts, with the flags of the log.
+func (o *serverOptions) load(cmd *cobra.Command, args []string, starts bool) (*config.Config, config.Warnings, error) {
 	set := slices.Clone(o.set)
-	if cmd.Flags().Changed("log-level") {
-		set = append(set, "warren.logLevel="+o.logLevel)
-	}
-	if cmd.Flags().Changed("log-format") {
-		set = append(set, "warren.logFormat="+o.logFormat)
-	}
-	return o.loadWith(cmd, args, set)
-}
-
-// loadWith is load with these settings of -D.
-func (o *serverOptions) loadWith(cmd *cobra.Command, args, set []string) (*config.Config, config.Warnings, error) {
 	flag := func(name, key, value string) {
 		if cmd.Flags().Changed(name) {
 			set = append(set, key+"="+value)
 		}
+	}
+	if starts {
+		flag("log-level", "warren.logLevel", o.logLevel)
+		flag("log-format", "warren.logFormat", o.logFormat)
 	}
 	flag("data-dir", "dataDir", o.dataDir)
 	flag("client-port", "clientPort", strconv.Itoa(int(o.clientPort)))
@@ -135,7 +128,7 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	if err != nil {
 		return cli.Misuse(cmd, err)
 	}
-	cfg, warnings, err := o.load(cmd, args)
+	cfg, warnings, err := o.load(cmd, args, true)
 	format := o.logFormat
 	if err == nil {
 		format = cfg.Log.Format
@@ -159,7 +152,7 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	reloads := &reloader{log: log, level: level,
-		load: func() (*config.Config, config.Warnings, error) { return o.loadWith(cmd, args, slices.Clone(o.set)) }}
+		load: func() (*config.Config, config.Warnings, error) { return o.load(cmd, args, false) }}
 	defer reloads.start()()
 
 	registry := prometheus.NewRegistry()

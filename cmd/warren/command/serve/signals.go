@@ -23,16 +23,22 @@ const stacksMax = 5000
 // function that it returns is called. From then on SIGQUIT has no effect either.
 func outliveSignals(out io.Writer) (stop func()) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // children would inherit Ignore
-	quits, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(quits, syscall.SIGQUIT)
+	return onSignal(syscall.SIGQUIT, func() { writeStacks(out) })
+}
+
+// onSignal calls fn at each signal of a kind until the function that it returns is called. From then on such a signal
+// has no effect.
+func onSignal(kind os.Signal, fn func()) (stop func()) {
+	signals, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, kind)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
 			select {
 			case <-over:
 				return
-			case <-quits:
-				writeStacks(out)
+			case <-signals:
+				fn()
 			}
 		}
 	})
