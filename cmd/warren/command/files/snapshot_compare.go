@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -151,14 +152,9 @@ func (c *SnapshotComparison) print(w io.Writer, output string) error {
 		}
 	} else {
 		for _, d := range all {
-			switch d.Kind {
-			case "changed":
-				fmt.Fprintf(out, "changed %s", cli.Printable(d.Path))
-				for _, what := range d.What {
-					fmt.Fprintf(out, " %s", what)
-				}
-				out.WriteByte('\n')
-			default:
+			if d.Kind == "changed" {
+				fmt.Fprintf(out, "changed %s %s\n", cli.Printable(d.Path), strings.Join(d.What, " "))
+			} else {
 				fmt.Fprintf(out, "only %s %s\n", d.Kind, cli.Printable(d.Path))
 			}
 		}

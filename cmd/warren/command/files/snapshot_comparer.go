@@ -127,17 +127,9 @@ func (c *SnapshotComparison) printZnodes(w io.Writer, l, r []*treeZnode) {
 			fmt.Fprintf(all, "Filtered %s node %s of size %d\n", side, z.Path, z.total)
 		}
 	}
-	for len(l) > 0 || len(r) > 0 {
-		if len(l) > 0 && len(r) > 0 {
-			fmt.Fprintf(debug, "Comparing %s to %s\n", l[0].Path, r[0].Path)
-		}
+	for len(l) > 0 && len(r) > 0 {
+		fmt.Fprintf(debug, "Comparing %s to %s\n", l[0].Path, r[0].Path)
 		switch {
-		case len(r) == 0:
-			alone(l[0], "left")
-			l = l[1:]
-		case len(l) == 0:
-			alone(r[0], "right")
-			r = r[1:]
 		case l[0].Path < r[0].Path:
 			fmt.Fprintln(debug, "left is less")
 			alone(l[0], "left")
@@ -158,5 +150,11 @@ func (c *SnapshotComparison) printZnodes(w io.Writer, l, r []*treeZnode) {
 			}
 			l, r = l[1:], r[1:]
 		}
+	}
+	for _, z := range l {
+		alone(z, "left")
+	}
+	for _, z := range r {
+		alone(z, "right")
 	}
 }

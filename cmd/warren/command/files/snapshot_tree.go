@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/snapshot"
 )
 
 // treeZnode is a znode of a snapshot that is held as a tree.
@@ -36,29 +35,25 @@ func (z *treeZnode) name() string { return paths.NameOf(z.Path) }
 
 // snapshotTree is a snapshot.Sink that keeps the shape of the tree, but not the data: of that, a checksum.
 type snapshotTree struct {
-	root     *treeZnode
-	znodes   map[string]*treeZnode // by path, the root by ""
-	acls     map[int64]string
-	sessions int
-	trailer  snapshot.Trailer
+	root   *treeZnode
+	znodes map[string]*treeZnode // by path, the root by ""
+	acls   map[int64]string
 }
 
 // LoadTree reads the snapshot file.
 func LoadTree(file string) (*snapshotTree, error) {
 	t := &snapshotTree{znodes: map[string]*treeZnode{}, acls: map[int64]string{-1: "world:anyone:cdrwa"}}
-	trailer, err := load(file, t)
-	if err != nil {
+	if _, err := load(file, t); err != nil {
 		return nil, err
 	}
 	if t.root == nil {
 		return nil, fmt.Errorf("%s: no znodes", file)
 	}
-	t.trailer = trailer
 	t.root.addUp()
 	return t, nil
 }
 
-func (t *snapshotTree) Session(proto.SessionID, int32) error { t.sessions++; return nil }
+func (*snapshotTree) Session(proto.SessionID, int32) error { return nil }
 
 func (t *snapshotTree) ACL(key int64, list []proto.ACL) error {
 	t.acls[key] = strings.Join(aclTexts(list), ",")

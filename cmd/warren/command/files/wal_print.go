@@ -65,36 +65,28 @@ func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 	}
 	switch op {
 	case proto.OpCreate, proto.OpCreate2:
-		var b proto.CreateTxn
-		b.Decode(in)
+		b := decoded[proto.CreateTxn](in)
 		t.Path, t.Data, t.ACL, t.IsEphem = b.Path.String(), data(b.Data), aclTexts(b.Acl), b.Ephemeral
 	case proto.OpCreateContainer:
-		var b proto.CreateContainerTxn
-		b.Decode(in)
+		b := decoded[proto.CreateContainerTxn](in)
 		t.Path, t.Data, t.ACL = b.Path.String(), data(b.Data), aclTexts(b.Acl)
 	case proto.OpCreateTTL:
-		var b proto.CreateTTLTxn
-		b.Decode(in)
+		b := decoded[proto.CreateTTLTxn](in)
 		t.Path, t.Data, t.ACL, t.TTL = b.Path.String(), data(b.Data), aclTexts(b.Acl), b.Ttl
 	case proto.OpDelete, proto.OpDeleteContainer:
-		var b proto.DeleteTxn
-		b.Decode(in)
+		b := decoded[proto.DeleteTxn](in)
 		t.Path = b.Path.String()
 	case proto.OpSetData, proto.OpReconfig:
-		var b proto.SetDataTxn
-		b.Decode(in)
+		b := decoded[proto.SetDataTxn](in)
 		t.Path, t.Data, t.Version = b.Path.String(), data(b.Data), &b.Version
 	case proto.OpSetACL:
-		var b proto.SetACLTxn
-		b.Decode(in)
+		b := decoded[proto.SetACLTxn](in)
 		t.Path, t.ACL, t.Version = b.Path.String(), aclTexts(b.Acl), &b.Version
 	case proto.OpCheck:
-		var b proto.CheckVersionTxn
-		b.Decode(in)
+		b := decoded[proto.CheckVersionTxn](in)
 		t.Path, t.Version = b.Path.String(), &b.Version
 	case proto.OpCreateSession:
-		var b proto.CreateSessionTxn
-		b.Decode(in)
+		b := decoded[proto.CreateSessionTxn](in)
 		t.Timeout = &b.TimeOut
 	case proto.OpCloseSession:
 		var b proto.CloseSessionTxn
@@ -103,12 +95,10 @@ func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 			t.Paths = append(t.Paths, p.String())
 		}
 	case proto.OpError:
-		var b proto.ErrorTxn
-		b.Decode(in)
+		b := decoded[proto.ErrorTxn](in)
 		t.Err = b.Err.Name()
 	case proto.OpMulti:
-		var b proto.MultiTxn
-		b.Decode(in)
+		b := decoded[proto.MultiTxn](in)
 		for _, op := range b.Txns {
 			var sub txnRecord
 			body := proto.NewReader(op.Data)
@@ -116,6 +106,15 @@ func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 			t.Ops = append(t.Ops, strings.TrimSpace(op.Type.String()+" "+cli.Printable(sub.Path)+sub.Err))
 		}
 	}
+}
+
+// decoded decodes the body of a txn.
+func decoded[T any, P interface {
+	*T
+	Decode(in *proto.Reader)
+}](in *proto.Reader) (body T) {
+	P(&body).Decode(in)
+	return body
 }
 
 // simple returns the txn as one line.

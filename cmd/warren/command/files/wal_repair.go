@@ -274,7 +274,7 @@ func (r *walRepair) readable() (lost []proto.Zxid, err error) {
 // findSnapshots finds a snapshot that knows nothing after the cut, and those that do or, as they are damaged, may.
 func (r *walRepair) findSnapshots(dataDir string) error {
 	for _, dir := range []string{dataDir, filepath.Join(dataDir, "version-2")} {
-		names, err := snapshotNames(r.fs, dir)
+		names, err := SnapshotNames(r.fs, dir)
 		if err != nil || len(names) == 0 {
 			continue
 		}
@@ -297,8 +297,8 @@ func (r *walRepair) findSnapshots(dataDir string) error {
 			"starts with snapshot.trust.empty=true; otherwise restore a backup", r.last)
 }
 
-// snapshotNames returns the snapshots in dir, damaged or not, the newest first.
-func snapshotNames(fsys vfs.FS, dir string) ([]string, error) {
+// SnapshotNames returns the snapshots in dir, damaged or not, the newest first.
+func SnapshotNames(fsys vfs.FS, dir string) ([]string, error) {
 	names, err := fsys.List(dir)
 	if err != nil {
 		return nil, err

@@ -32,45 +32,36 @@ func ToolkitLine(b []byte, r *wal.Record) []byte {
 func toolkitBody(b []byte, op proto.OpCode, in *proto.Reader) []byte {
 	switch op {
 	case proto.OpCreate, proto.OpCreate2:
-		var t proto.CreateTxn
-		t.Decode(in)
+		t := decoded[proto.CreateTxn](in)
 		return fmt.Appendf(b, "%s,%s,%s,%t,%d", t.Path, javaText(t.Data), javaACL(t.Acl),
 			t.Ephemeral, t.ParentCVersion)
 	case proto.OpCreateContainer:
-		var t proto.CreateContainerTxn
-		t.Decode(in)
+		t := decoded[proto.CreateContainerTxn](in)
 		return fmt.Appendf(b, "%s,%s,%s,%d", t.Path, javaText(t.Data), javaACL(t.Acl), t.ParentCVersion)
 	case proto.OpCreateTTL:
-		var t proto.CreateTTLTxn
-		t.Decode(in)
+		t := decoded[proto.CreateTTLTxn](in)
 		return fmt.Appendf(b, "%s,%s,%s,%d,%d", t.Path, javaText(t.Data), javaACL(t.Acl), t.ParentCVersion, t.Ttl)
 	case proto.OpDelete, proto.OpDeleteContainer:
-		var t proto.DeleteTxn
-		t.Decode(in)
+		t := decoded[proto.DeleteTxn](in)
 		return append(b, csvText(t.Path)...)
 	case proto.OpSetData:
-		var t proto.SetDataTxn
-		t.Decode(in)
+		t := decoded[proto.SetDataTxn](in)
 		return fmt.Appendf(b, "%s,%s,%d", t.Path, javaText(t.Data), t.Version)
 	case proto.OpReconfig:
-		var t proto.SetDataTxn
-		t.Decode(in)
+		t := decoded[proto.SetDataTxn](in)
 		return fmt.Appendf(b, "%s,#%x,%d", csvText(t.Path), t.Data, t.Version)
 	case proto.OpSetACL:
-		var t proto.SetACLTxn
-		t.Decode(in)
+		t := decoded[proto.SetACLTxn](in)
 		entries := make([]string, len(t.Acl))
 		for i, a := range t.Acl {
 			entries[i] = fmt.Sprintf("s{%d,s{%s,%s}}", a.Perms, csvText(a.Id.Scheme), csvText(a.Id.Id))
 		}
 		return fmt.Appendf(b, "%s,v{%s},%d", csvText(t.Path), strings.Join(entries, ","), t.Version)
 	case proto.OpCheck:
-		var t proto.CheckVersionTxn
-		t.Decode(in)
+		t := decoded[proto.CheckVersionTxn](in)
 		return fmt.Appendf(b, "%s,%d", csvText(t.Path), t.Version)
 	case proto.OpCreateSession:
-		var t proto.CreateSessionTxn
-		t.Decode(in)
+		t := decoded[proto.CreateSessionTxn](in)
 		return fmt.Appendf(b, "%d", t.TimeOut)
 	case proto.OpCloseSession:
 		var t proto.CloseSessionTxn
@@ -83,12 +74,10 @@ func toolkitBody(b []byte, op proto.OpCode, in *proto.Reader) []byte {
 		}
 		return fmt.Appendf(b, "v{%s}", strings.Join(paths, ","))
 	case proto.OpError:
-		var t proto.ErrorTxn
-		t.Decode(in)
+		t := decoded[proto.ErrorTxn](in)
 		return fmt.Appendf(b, "%d", int32(t.Err))
 	case proto.OpMulti:
-		var t proto.MultiTxn
-		t.Decode(in)
+		t := decoded[proto.MultiTxn](in)
 		for i, sub := range t.Txns {
 			if i > 0 {
 				b = append(b, ';')

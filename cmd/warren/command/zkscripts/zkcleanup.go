@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/files"
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
@@ -72,7 +73,7 @@ type cleanup struct {
 }
 
 // obsolete returns the files to remove, the logs before the snapshots, each the newest first.
-func (c *cleanup) obsolete(keep int) (files []string, err error) {
+func (c *cleanup) obsolete(keep int) (all []string, err error) {
 	if err := datadir.Check(c.fs, c.snapDir, c.logDir); err != nil {
 		return nil, err
 	}
@@ -85,27 +86,15 @@ func (c *cleanup) obsolete(keep int) (files []string, err error) {
 		return nil, err
 	}
 	for _, name := range slices.Backward(logs[:len(logs)-len(wal.Needed(logs, oldest))]) {
-		files = append(files, filepath.Join(c.logDir, name))
+		all = append(all, filepath.Join(c.logDir, name))
 	}
-	names, err := c.fs.List(c.snapDir)
-	if err != nil {
-		return nil, err
-	}
-	old := map[proto.Zxid][]string{}
-	var zxids []proto.Zxid
-	for _, name := range names {
-		if zxid, _, ok := snapshot.ParseName(name); ok && zxid < oldest {
-			if old[zxid] == nil {
-				zxids = append(zxids, zxid)
-			}
-			old[zxid] = append(old[zxid], filepath.Join(c.snapDir, name))
+	snapshots, err := files.SnapshotNames(c.fs, c.snapDir)
+	for _, name := range snapshots {
+		if zxid, _, _ := snapshot.ParseName(name); zxid < oldest {
+			all = append(all, filepath.Join(c.snapDir, name))
 		}
 	}
-	slices.Sort(zxids)
-	for _, zxid := range slices.Backward(zxids) {
-		files = append(files, old[zxid]...)
-	}
-	return files, nil
+	return all, err
 }
 
 // oldestKept returns the oldest of the newest keep snapshots that are whole; not ok if there are not so many.
@@ -126,8 +115,8 @@ func (c *cleanup) oldestKept(keep int) (oldest proto.Zxid, ok bool, err error) {
 }
 
 // remove removes the files, and prints each with its time as Java does in an English locale.
-func (c *cleanup) remove(cmd *cobra.Command, files []string) error {
-	for _, file := range files {
+func (c *cleanup) remove(cmd *cobra.Command, obsolete []string) error {
+	for _, file := range obsolete {
 		info, err := os.Stat(file)
 		if err == nil {
 			fmt.Fprintf(cmd.OutOrStdout(), "Removing file: %s\t%s\n",

@@ -221,9 +221,8 @@ func (t *txnLogToolkit) writeBeside(name, model string, fill func(io.Writer) err
 		return errors.Join(err, f.Close(), os.Remove(name))
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
-	head := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicLog))
-	head = binary.BigEndian.AppendUint32(head, 2)
-	_, err = w.Write(binary.BigEndian.AppendUint64(head, 0))
+	head := proto.FileHeader{Magic: proto.MagicLog, Version: proto.FileVersion}
+	_, err = w.Write(head.AppendTo(nil))
 	if err == nil {
 		err = fill(w)
 	}
