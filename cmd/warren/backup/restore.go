@@ -130,8 +130,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 // Check refuses a destination that holds data, unless that may be set aside or an earlier restore was interrupted.
 func (d *Destination) Check() error {
 	err := datadir.Check(d.FS, d.SnapDir, d.LogDir)
-	var unfinished *datadir.Unfinished
-	if errors.As(err, &unfinished) && (d.Replace || unfinished.Command == command) {
+	if unfinished, ok := errors.AsType[*datadir.Unfinished](err); ok && (d.Replace || unfinished.Command == command) {
 		return nil
 	}
 	if err != nil || d.Replace {

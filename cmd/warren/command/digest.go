@@ -18,12 +18,10 @@ func newDigestCommand() *cobra.Command {
 		Use:   "digest [USER:PASSWORD...]",
 		Short: "Print the ACL id of a user and a password (scheme digest)",
 		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider " +
-			"does.\n" +
-			"The part after the arrow is what an ACL names; for the user super it is the value of\n" +
+			"does.\nThe part after the arrow is what an ACL names; for the user super it is the value of\n" +
 			"DigestAuthenticationProvider.superDigest. Without arguments it reads lines USER:PASSWORD from\n" +
 			"standard input and prints only the part after the arrow. Prefer that: every user of the machine " +
-			"can\n" +
-			"see arguments.",
+			"can\nsee arguments.",
 		Example: "  warren digest super:secret\n  warren digest < passwords",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()

@@ -16,9 +16,7 @@ const remedyHistories = "decide which history the ensemble is to have; start its
 func CompareDirectories(fsys vfs.FS, dataDirs []string, logDir string) (f Findings) {
 	var all []*Holding
 	for _, dir := range dataDirs {
-		log := logDir
-		log = cmp.Or(log, dir)
-		h, err := ReadHolding(fsys, dir, log)
+		h, err := ReadHolding(fsys, dir, cmp.Or(logDir, dir))
 		if err != nil {
 			f.add(Error, "holding", dir, "run it as the user of the server", "what it holds cannot be told: %v", err)
 			continue

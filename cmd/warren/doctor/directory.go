@@ -330,12 +330,6 @@ func (c *directoryCheck) log() {
 	}
 }
 
-// unlinked tells that the log does not lead to a damaged snapshot.
-func (c *directoryCheck) unlinked(err error) {
-	c.add(Critical, "log-gap", c.logDir, remedyResync,
-		"%v: what lies between may have been acknowledged, and the server does not start", err)
-}
-
 // verifyLog believes what is wrong with the log when it has seen it twice.
 func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err error) {
 	for seen := ""; ; {

@@ -180,8 +180,9 @@ func (c *directoryCheck) digest() {
 	c.found = found
 	var damage *wal.Error
 	switch {
-	case errors.Is(err, snapshot.ErrUnlinked):
-		c.unlinked(err)
+	case errors.Is(err, snapshot.ErrUnlinked): // the log does not lead to a damaged snapshot
+		c.add(Critical, "log-gap", c.logDir, remedyResync,
+			"%v: what lies between may have been acknowledged, and the server does not start", err)
 		return
 	case errors.Is(err, server.ErrOtherLog):
 		c.add(Critical, "log-gap", c.logDir, "move the log away: the restore has not", "%v", err)

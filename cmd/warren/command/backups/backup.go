@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,10 +207,8 @@ func (o *backupOptions) source(args []string) (backup.Source, error) {
 	} else {
 		dataDir, dataLogDir = args[1], args[1]
 	}
-	if o.dataLogDir != "" {
-		dataLogDir = o.dataLogDir
-	}
-	return backup.Source{FS: vfs.OS(), SnapDir: datadir.FormatDir(dataDir), LogDir: datadir.FormatDir(dataLogDir)}, nil
+	return backup.Source{FS: vfs.OS(), SnapDir: datadir.FormatDir(dataDir),
+		LogDir: datadir.FormatDir(cmp.Or(o.dataLogDir, dataLogDir))}, nil
 }
 
 func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outcome, error) {

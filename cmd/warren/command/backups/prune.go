@@ -53,8 +53,7 @@ func newBackupPruneCommand() *cobra.Command {
 		Short: "Remove the oldest snapshots of a backup, and the txns before them",
 		Long: "Removes the snapshots that neither --keep nor --keep-for keeps, and the txns that no longer lead to\n" +
 			"a snapshot. The newest snapshot always stays. Before anything is removed, the tree is rebuilt from " +
-			"a\n" +
-			"snapshot that stays; without a key, checksums are compared.\n\n" +
+			"a\nsnapshot that stays; without a key, checksums are compared.\n\n" +
 			"Files that the manifest does not name are only reported: an interrupted run leaves some behind, and\n" +
 			"a lost manifest leaves all of them. --strays removes them; in a bucket, only those that are older\n" +
 			"than a day.",

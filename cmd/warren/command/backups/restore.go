@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,12 +134,8 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 }
 
 func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
-	dataLogDir := args[1]
-	if o.dataLogDir != "" {
-		dataLogDir = o.dataLogDir
-	}
-	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]), LogDir: datadir.FormatDir(dataLogDir),
-		Replace: o.force, Epoch: o.epoch, Once: o.once}
+	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]),
+		LogDir: datadir.FormatDir(cmp.Or(o.dataLogDir, args[1])), Replace: o.force, Epoch: o.epoch, Once: o.once}
 	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
 		return err

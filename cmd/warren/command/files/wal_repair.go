@@ -105,11 +105,12 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 	}
 	dataDir = cmp.Or(dataDir, dir)
 	r.folders = []string{dir, dataDir}
-	if below := filepath.Join(dataDir, datadir.Folder); isFolder(r.fs, below) {
+	below := filepath.Join(dataDir, datadir.Folder)
+	if info, err := r.fs.Stat(below); err == nil && info.IsDir() {
 		r.folders[1] = below
 	}
-	var unfinished *datadir.Unfinished
-	if err := datadir.Check(r.fs, r.folders...); errors.As(err, &unfinished) && unfinished.Command == r.command {
+	err = datadir.Check(r.fs, r.folders...)
+	if unfinished, ok := errors.AsType[*datadir.Unfinished](err); ok && unfinished.Command == r.command {
 		r.unfinished = true
 	} else if err != nil {
 		return err
@@ -135,11 +136,6 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 		return r.findSnapshots(dataDir)
 	}
 	return nil
-}
-
-func isFolder(fsys vfs.FS, name string) bool {
-	info, err := fsys.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // findDamage looks for what a server would refuse or cut itself.

@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,10 +106,7 @@ func (o *adoptOptions) find(cmd *cobra.Command, arg string) error {
 		return err
 	case info.IsDir():
 		o.dataDir = filepath.Dir(datadir.FormatDir(filepath.Clean(arg)))
-		o.logDir = o.dataDir
-		if o.dataLogDir != "" {
-			o.logDir = filepath.Dir(datadir.FormatDir(filepath.Clean(o.dataLogDir)))
-		}
+		o.logDir = filepath.Dir(datadir.FormatDir(filepath.Clean(cmp.Or(o.dataLogDir, arg))))
 		if _, err := os.Stat(filepath.Join(o.dataDir, "myid")); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s has no myid: a server without an ensemble would start with an empty tree", o.dataDir)
 		}
@@ -125,16 +123,12 @@ func (o *adoptOptions) find(cmd *cobra.Command, arg string) error {
 		o.dataDir, o.logDir = cfg.DataDir, cfg.DataLogDir
 	}
 	for _, dir := range []string{o.dataDir, o.logDir} {
-		if mark := filepath.Join(dir, "initialize"); exists(mark) {
+		mark := filepath.Join(dir, "initialize")
+		if _, err := os.Lstat(mark); err == nil {
 			return fmt.Errorf("remove %s first: with it the server would vote with an empty tree", mark)
 		}
 	}
 	return nil
-}
-
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }
 
 // ensemble asks whether a leader is established.

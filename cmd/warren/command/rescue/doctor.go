@@ -90,7 +90,8 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			dir := filepath.Dir(datadir.FormatDir(filepath.Clean(arg)))
-			all, dirs = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...), append(dirs, dir)
+			check := o.directory(dir, cmp.Or(o.dataLogDir, dir), o.member)
+			all, dirs = append(all, check.Check()...), append(dirs, dir)
 		} else if strings.ContainsRune(arg, '/') {
 			return fmt.Errorf("%s is not a directory", arg)
 		} else {
@@ -122,11 +123,6 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 		return cli.ExitStatus(exitWarnings)
 	}
 	return cli.ExitStatus(exitErrors)
-}
-
-func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doctor.Findings {
-	logDir = cmp.Or(logDir, dataDir)
-	return o.directory(dataDir, logDir, member).Check()
 }
 
 // directory is a check that is to be made.

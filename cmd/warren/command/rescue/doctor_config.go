@@ -154,8 +154,8 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 		if err == nil {
 			_ = ln.Close()
 		}
-		var taken *inuse.Error
-		if !errors.As(err, &taken) {
+		taken, ok := errors.AsType[*inuse.Error](err)
+		if !ok {
 			continue // other errors are start problems
 		}
 		f := doctor.Finding{Severity: doctor.Error, Check: "port", Subject: address,

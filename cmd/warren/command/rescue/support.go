@@ -95,10 +95,8 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 	}
 	ensemble := doctor.Ensemble{Servers: o.servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: 10_000,
 		Now: time.Now, TLS: o.Of}
-	findings := ensemble.Check(cmd.Context())
-	findings.Sort()
 	var text bytes.Buffer
-	if err := printFindings(&text, "table", findings); err != nil {
+	if err := printFindings(&text, "table", ensemble.Check(cmd.Context())); err != nil {
 		return err
 	}
 	b.add("doctor.txt", text.Bytes())

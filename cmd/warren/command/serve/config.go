@@ -101,8 +101,8 @@ type finding struct {
 func printConfigReport(w io.Writer, output, file string, r config.Report, problems []error) error {
 	findings := []finding{}
 	for _, err := range problems {
-		var p *config.Problem
-		if !errors.As(err, &p) {
+		p, ok := errors.AsType[*config.Problem](err)
+		if !ok {
 			p = &config.Problem{Rule: wording.Text(err)}
 		}
 		findings = append(findings, finding{"problem", p.File, p.Line, p.Key, p.Value, p.Rule, p.Error()})

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -26,10 +27,7 @@ func notifyManager(state string) error {
 	if err == nil {
 		_, err = conn.Write([]byte(state))
 	}
-	if closed := conn.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = cmp.Or(err, conn.Close()); err != nil {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
 	return nil

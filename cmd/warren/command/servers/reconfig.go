@@ -84,12 +84,13 @@ func (o *reconfigOptions) read(args []string) (err error) {
 	if o.super, err = config.SuperPassword(env); err != nil {
 		return err
 	}
-	var text []byte
 	switch {
 	case len(args) > 0 && o.config != "":
 		return errors.New("name the servers as arguments or with --config, not both")
 	case len(args) > 0:
-		text = []byte(strings.Join(args, "\n"))
+		if o.wanted, err = config.ParseMembers([]byte(strings.Join(args, "\n"))); err != nil {
+			return err
+		}
 	case o.config != "":
 		cfg, err := config.LoadServers(o.config)
 		if err != nil {
@@ -105,11 +106,6 @@ func (o *reconfigOptions) read(args []string) (err error) {
 			return err
 		}
 		o.wanted = &cfg.Quorum
-	}
-	if text != nil {
-		if o.wanted, err = config.ParseMembers(text); err != nil {
-			return err
-		}
 	}
 	if o.wanted == nil || len(o.wanted.Members) == 0 {
 		return errors.New("name the wanted servers: as arguments, with --config or in ZOO_SERVERS")

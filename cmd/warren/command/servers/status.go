@@ -114,8 +114,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 		o.servers = append(o.servers, m.ClientAddress(cfg.ClientPort))
 	}
 	if len(cfg.Members) == 0 {
-		host := cfg.ClientPortAddress
-		host = cmp.Or(host, "127.0.0.1")
+		host := cmp.Or(cfg.ClientPortAddress, "127.0.0.1")
 		o.servers = []string{net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort))}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 func (o *steering) askOnce(
 	ctx context.Context, authorization, command string, request, answer any,
 ) (pause time.Duration, err error) {
-	address, err := url.JoinPath(o.admin, command)
+	at, err := url.Parse(o.admin)
 	if err != nil {
 		return 0, err
 	}
@@ -105,15 +105,11 @@ func (o *steering) askOnce(
 	if err != nil {
 		return 0, err
 	}
-	at, err := url.Parse(address)
-	if err != nil {
-		return 0, err
-	}
 	secure, err := o.Of(at.Host)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := doctor.AskURL(ctx, http.MethodPost, address, body, authorization, secure)
+	resp, err := doctor.AskURL(ctx, http.MethodPost, at.JoinPath(command).String(), body, authorization, secure)
 	if err != nil {
 		return 0, err
 	}

@@ -58,10 +58,7 @@ func scriptConfig(dir, file string) string {
 		dir = filepath.Dir(image.File)
 	}
 	dir = cmp.Or(dir, "/etc/zookeeper/conf")
-	if file == "" {
-		file = os.Getenv("ZOOCFG")
-	}
-	file = cmp.Or(file, "zoo.cfg")
+	file = cmp.Or(file, os.Getenv("ZOOCFG"), "zoo.cfg")
 	if strings.ContainsRune(file, filepath.Separator) {
 		return file
 	}
