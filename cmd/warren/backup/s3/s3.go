@@ -133,8 +133,11 @@ func trusted(file string) (*x509.CertPool, error) {
 // String implements backup.Objects.
 func (b *Bucket) String() string { return strings.TrimSuffix("s3://"+b.bucket+"/"+b.prefix, "/") }
 
-// fail names what an error is about.
+// fail names what an error is about. Of nil it makes nil.
 func (b *Bucket) fail(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
 	answer := minio.ToErrorResponse(err)
 	if answer.Code == minio.NoSuchKey {
 		return fmt.Errorf("%s %s/%s: %w", what, b, name, fs.ErrNotExist)
@@ -147,10 +150,8 @@ func (b *Bucket) fail(what, name string, err error) error {
 
 // Put implements backup.Objects. What is larger than 16 MiB is sent in parts, and is there when the last one is.
 func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, size int64) error {
-	if _, err := b.client.PutObject(ctx, b.bucket, b.prefix+name, r, size, minio.PutObjectOptions{}); err != nil {
-		return b.fail("put", name, err)
-	}
-	return nil
+	_, err := b.client.PutObject(ctx, b.bucket, b.prefix+name, r, size, minio.PutObjectOptions{})
+	return b.fail("put", name, err)
 }
 
 // Replace implements backup.Objects.
@@ -174,10 +175,7 @@ func (b *Bucket) Replace(ctx context.Context, name string, content []byte, versi
 	case http.StatusPreconditionFailed, http.StatusConflict:
 		return fmt.Errorf("%s/%s: %w", b, name, backup.ErrReplaced)
 	}
-	if err != nil {
-		return b.fail("put", name, err)
-	}
-	return nil
+	return b.fail("put", name, err)
 }
 
 // Get implements backup.Objects.
@@ -212,9 +210,9 @@ func (b *Bucket) List(ctx context.Context, fn func(backup.ObjectInfo) error) err
 
 // Remove implements backup.Objects.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
-	if err := b.client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) {
-		return b.fail("remove", name, err)
+	err := b.fail("remove", name, b.client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -188,6 +188,9 @@ func TestBucket(t *testing.T) {
 
 	require.NoError(t, b.Remove(ctx, "object3"))
 	require.NoError(t, b.Remove(ctx, "object3"))
+	f.refuse = func(*http.Request) int { return http.StatusNotFound } // as Google's store says it
+	require.NoError(t, b.Remove(ctx, "object3"))
+	f.refuse = nil
 	_, err = b.Get(ctx, "object3")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
