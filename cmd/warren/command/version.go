@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -25,10 +24,9 @@ func newVersionCommand() *cobra.Command {
 			if !b.Date.IsZero() {
 				built = b.Date.UTC().Format(time.RFC3339)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "warren %s\ncommit %s\nbuilt %s\ngo %s %s/%s\nzookeeper %s\n",
+			return cli.Printf(cmd.OutOrStdout(), "warren %s\ncommit %s\nbuilt %s\ngo %s %s/%s\nzookeeper %s\n",
 				b.Version, cmp.Or(b.Commit, "unknown"), built, runtime.Version(), runtime.GOOS, runtime.GOARCH,
 				build.Compatible)
-			return err
 		},
 	}
 }

@@ -251,8 +251,7 @@ func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, remov
 	for _, name := range fileNames(removed) {
 		fmt.Fprintln(w, "removed "+name)
 	}
-	_, err := fmt.Fprintf(w, "%s ends with txn %v\n", dir, out.Last)
-	return err
+	return cli.Printf(w, "%s ends with txn %v\n", dir, out.Last)
 }
 
 func printEntry(w io.Writer, e *backup.Entry) error {
@@ -268,8 +267,7 @@ func printEntry(w io.Writer, e *backup.Entry) error {
 	if e.Sealed != nil {
 		sealed = ", encrypted"
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
-	return err
+	return cli.Printf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
 }
 
 func newBackupListCommand() *cobra.Command {
@@ -373,8 +371,7 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 		fmt.Fprintf(w, "PROBLEM: %v\n", p)
 	}
 	if len(v.Problems) == 0 {
-		_, err := fmt.Fprintln(w, "ok")
-		return err
+		return cli.Printf(w, "ok\n")
 	}
 	return nil
 }

@@ -129,8 +129,7 @@ func printPruned(w io.Writer, output string, removed []string, strays []backup.S
 		fmt.Fprintf(w, "not in the manifest: %s of %d bytes; --strays removes them\n",
 			wording.Count(len(strays), "file"), size)
 	}
-	_, err := fmt.Fprintf(w, "removed: %s\n", wording.Count(len(removed), "file"))
-	return err
+	return cli.Printf(w, "removed: %s\n", wording.Count(len(removed), "file"))
 }
 
 // fileNames returns the names of the files of entries, in an array that is not nil.

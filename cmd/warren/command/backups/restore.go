@@ -137,8 +137,7 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]),
 		LogDir: datadir.FormatDir(cmp.Or(o.dataLogDir, args[1])), Replace: o.force, Epoch: o.epoch, Once: o.once}
 	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
-		return err
+		return cli.Printf(cmd.OutOrStdout(), "nothing is restored: %v\n", err)
 	}
 	serves, running, err := o.served(cmd.Context())
 	if err != nil {
@@ -150,8 +149,7 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		printAside(cmd, aside)
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
-		return err
+		return cli.Printf(cmd.OutOrStdout(), "nothing is restored: clients are served by %s\n", serves)
 	}
 	b, done, err := o.openFull(cmd, args[0])
 	if err != nil {
@@ -163,10 +161,9 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	case errors.Is(err, backup.ErrNotEmpty):
 		return fmt.Errorf("%w: --force sets it aside", err)
 	case errors.Is(err, backup.ErrRestoredBefore) && running != "":
-		_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		return cli.Printf(cmd.OutOrStdout(),
 			"nothing is restored: %v. %s runs, and may have newer data: the server takes the state from the others\n",
 			err, running)
-		return err
 	case errors.Is(err, backup.ErrRestoredBefore):
 		return fmt.Errorf("%w. No other server runs from which it could take the state. Start the others first; "+
 			"if their data is lost, too, restore a newer backup, or this one without --once", err)
@@ -188,12 +185,11 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	if r.TimeMs > 0 {
 		at = " of " + cli.Clock(r.TimeMs)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+	return cli.Printf(cmd.OutOrStdout(),
 		"restored txn %v%s into %s: %s, %s, digest %d, %s compared\n"+
 			"it goes on with epoch %d, which ends %s\n",
 		r.Zxid, at, to.SnapDir, r.File, wording.Count(r.Znodes, "znode"), r.Digest,
 		wording.Count(r.Compared, "digest"), r.First.Epoch(), wording.Count(r.Sessions, "session"))
-	return err
 }
 
 func printAside(cmd *cobra.Command, dirs []string) {
@@ -231,10 +227,8 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 		if running == "" && unclear == nil || time.Now().After(until) {
 			return "", running, unclear
 		}
-		select {
-		case <-time.After(servedPause):
-		case <-ctx.Done():
-			return "", running, ctx.Err()
+		if err := cli.Pause(ctx, servedPause); err != nil {
+			return "", running, err
 		}
 	}
 }

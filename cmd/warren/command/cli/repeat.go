@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/signal"
@@ -39,10 +40,18 @@ func Repeat(cmd *cobra.Command, every time.Duration, show func(io.Writer) error)
 		if _, err := screen.WriteTo(out); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, every) != nil {
 			return last
-		case <-time.After(every):
 		}
+	}
+}
+
+// Pause waits, and returns the error of ctx if that ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }

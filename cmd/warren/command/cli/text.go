@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,12 @@ const NeedsCredentials = "this needs a super user, or every permission on /: put
 
 // Clock is a time in milliseconds since 1970 as it is printed.
 func Clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Printf is fmt.Fprintf for a command whose output ends here: it fails if the output is lost.
+func Printf(w io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintf(w, format, args...)
+	return err
+}
 
 // Printable returns a path as it is, or quoted if it has what would spoil a line.
 func Printable(s string) string {

@@ -86,12 +86,11 @@ func newRecordPrinter(w io.Writer, output string, withData bool) *recordPrinter 
 func (p *recordPrinter) flush() error { return p.w.Flush() }
 
 // line prints either form of a record.
-func (p *recordPrinter) line(object any, format string, args ...any) (err error) {
+func (p *recordPrinter) line(object any, format string, args ...any) error {
 	if p.json != nil {
 		return p.json.Encode(object)
 	}
-	_, err = fmt.Fprintf(p.w, format+"\n", args...)
-	return err
+	return cli.Printf(p.w, format+"\n", args...)
 }
 
 func (p *recordPrinter) Session(id proto.SessionID, timeoutMs int32) error {

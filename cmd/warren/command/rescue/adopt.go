@@ -93,8 +93,7 @@ func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
 	if len(renamed) == 0 && !unfinished {
 		return fmt.Errorf("%s: there is no version-2 to set aside", o.dataDir)
 	}
-	_, err = fmt.Fprintln(out, "start the server: the leader of its ensemble brings it up to date")
-	return err
+	return cli.Printf(out, "start the server: the leader of its ensemble brings it up to date\n")
 }
 
 // find sets the directories, and makes sure that a server that starts on them without data is one that a leader
@@ -134,9 +133,8 @@ func (o *adoptOptions) find(cmd *cobra.Command, arg string) error {
 // ensemble asks whether a leader is established.
 func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 	if len(o.servers) == 0 {
-		const unchecked = "not checked: whether the ensemble has a leader that brings it up to date (--servers)"
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), unchecked)
-		return err
+		return cli.Printf(cmd.OutOrStdout(),
+			"not checked: whether the ensemble has a leader that brings it up to date (--servers)\n")
 	}
 	var said []string
 	for _, address := range o.servers {
@@ -146,8 +144,7 @@ func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 			continue
 		}
 		if s.Role == "leader" {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s leads, at %s\n", s.Address, s.ZxidText)
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "%s leads, at %s\n", s.Address, s.ZxidText)
 		}
 		said = append(said, fmt.Sprintf("%s: %s", s.Address, s.Role))
 	}

@@ -402,8 +402,7 @@ func (y *recoveryRun) join() error {
 		return err
 	}
 	if r.Identity == y.Own.Ensemble && y.Own.State == recovery.Holding {
-		_, err := fmt.Fprintf(y.out, "nothing is changed: the directory has the new history of %s already\n", y.Backup)
-		return err
+		return cli.Printf(y.out, "nothing is changed: the directory has the new history of %s already\n", y.Backup)
 	}
 	if err := refused(y.AgainstJoin(r)); err != nil {
 		return err
@@ -430,22 +429,19 @@ func (y *recoveryRun) report(done backup.Restored, r *recovery.Record) error {
 	if y.to != "" && y.Decides != nil {
 		return y.next(r)
 	}
-	_, err := fmt.Fprintln(y.out, "start the server")
-	return err
+	return cli.Printf(y.out, "start the server\n")
 }
 
 // next says what is left to do.
 func (y *recoveryRun) next(r *recovery.Record) error {
 	restore := y.Missing(r)
 	if len(restore) == 0 {
-		_, err := fmt.Fprintln(y.out, "next, start this server, and those that have been restored")
-		return err
+		return cli.Printf(y.out, "next, start this server, and those that have been restored\n")
 	}
-	_, err := fmt.Fprintf(y.out,
+	return cli.Printf(y.out,
 		"next, start this server: it waits for a quorum. On %s, or on others that are a quorum with this one: stop "+
 			"the server, copy %s to its machine, run\n"+
 			"  warren recover ZOO_CFG --from BACKUP\nthere, and start it. The others take the data "+
 			"from the leader then\n",
 		recovery.Names(restore), y.Backup)
-	return err
 }

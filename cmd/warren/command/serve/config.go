@@ -130,6 +130,5 @@ func printConfigReport(w io.Writer, output, file string, r config.Report, proble
 	if r.Config.Distributed() {
 		role = fmt.Sprintf("server %d of an ensemble of %d", r.Config.ServerID, len(r.Config.Members))
 	}
-	_, err := fmt.Fprintf(w, "ok          %s: %s, data in %s\n", file, role, r.Config.DataDir)
-	return err
+	return cli.Printf(w, "ok          %s: %s, data in %s\n", file, role, r.Config.DataDir)
 }

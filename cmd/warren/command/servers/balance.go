@@ -98,8 +98,7 @@ func (o *balanceOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		switch {
 		case even:
-			_, err := fmt.Fprintln(out, "balanced: no server has too many clients")
-			return err
+			return cli.Printf(out, "balanced: no server has too many clients\n")
 		case o.dryRun:
 			return nil
 		case round == o.rounds:
@@ -118,10 +117,8 @@ func (o *balanceOptions) run(cmd *cobra.Command, args []string) error {
 			}
 			fmt.Fprintf(out, "%s: ended %s\n", s.name, wording.Count(done.Shed, "connection"))
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(max(o.pause, time.Second)): // a server sheds once a second at most
+		if err := cli.Pause(ctx, max(o.pause, time.Second)); err != nil { // a server sheds once a second at most
+			return err
 		}
 	}
 }

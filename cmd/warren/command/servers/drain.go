@@ -79,8 +79,7 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case o.resume:
-		_, err := fmt.Fprintln(out, "the server takes clients again")
-		return err
+		return cli.Printf(out, "the server takes clients again\n")
 	case o.dryRun:
 		return o.foretell(out, now)
 	}
@@ -90,10 +89,8 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 			return fmt.Errorf("%s: %s left after %v; the server is still being drained", o.admin,
 				wording.Count(now.Clients, "client"), o.wait)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(drainPause):
+		if err := cli.Pause(ctx, drainPause); err != nil {
+			return err
 		}
 		if err := o.ask(ctx, "drain", drainRequest{DryRun: true}, &now); err != nil {
 			return err
@@ -105,9 +102,8 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	if now.Clients > 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(out,
-		"drained: the server takes no clients until it is restarted, or until `warren drain --resume`")
-	return err
+	return cli.Printf(out,
+		"drained: the server takes no clients until it is restarted, or until `warren drain --resume`\n")
 }
 
 // foretell prints what a drain would do.
@@ -117,7 +113,6 @@ func (o *drainOptions) foretell(out io.Writer, now answers.Drained) error {
 		state = fmt.Sprintf("is being drained already, at %d per second", now.Rate)
 	}
 	took := (time.Duration(now.Clients) * time.Second / time.Duration(o.rate)).Round(time.Second)
-	_, err := fmt.Fprintf(out, "the server %s; %s would leave within %v\n", state,
+	return cli.Printf(out, "the server %s; %s would leave within %v\n", state,
 		wording.Count(now.Clients, "client"), took)
-	return err
 }

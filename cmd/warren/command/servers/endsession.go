@@ -1,8 +1,6 @@
 package servers
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
@@ -40,9 +38,8 @@ func newEndSessionCommand() *cobra.Command {
 			if dryRun {
 				verb, leave = "would end", "would go"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the session %s, of %s, %s; %s %s with it\n",
+			return cli.Printf(cmd.OutOrStdout(), "the session %s, of %s, %s; %s %s with it\n",
 				done.Label, client, verb, wording.Count(done.Ephemerals, "ephemeral znode"), leave)
-			return err
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would happen, and change nothing")

@@ -71,8 +71,7 @@ func newHealthCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", target, err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", target, answer)
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "%s: %s\n", target, answer)
 		},
 	}
 	o.AddTo(cmd)
@@ -100,10 +99,8 @@ func (o *healthOptions) ask(ctx context.Context, target string) (string, error) 
 		if err == nil || !time.Now().Before(deadline) {
 			return answer, err
 		}
-		select {
-		case <-ctx.Done():
+		if cli.Pause(ctx, healthPause) != nil {
 			return "", err
-		case <-time.After(healthPause):
 		}
 	}
 }

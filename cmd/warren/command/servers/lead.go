@@ -43,8 +43,7 @@ func newLeadCommand() *cobra.Command {
 			case dryRun:
 				text = fmt.Sprintf("server %d would hand over to server %d", done.From, to)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "%s\n", text)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")

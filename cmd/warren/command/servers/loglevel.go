@@ -47,8 +47,7 @@ func newLogLevelCommand() *cobra.Command {
 			if dryRun && len(args) == 1 {
 				text += "; it would be " + args[0]
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "%s\n", text)
 		},
 	}
 	cmd.Flags().DurationVar(&last, "for", 0, "time after which the previous level is restored; 0: never")

@@ -150,10 +150,8 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 			fmt.Fprintln(o.notes, "waiting: "+reason)
 			said = reason
 		}
-		select {
-		case <-ctx.Done():
+		if cli.Pause(ctx, reconfigPause) != nil {
 			return fmt.Errorf("the ensemble could not be changed within %v: %w", o.wait, err)
-		case <-time.After(reconfigPause):
 		}
 	}
 }

@@ -32,8 +32,7 @@ func newShedCommand() *cobra.Command {
 				&done); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %s\n", wording.Count(done.Shed, "connection"))
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "ended %s\n", wording.Count(done.Shed, "connection"))
 		},
 	}
 	o.addTo(cmd)

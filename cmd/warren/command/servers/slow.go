@@ -128,8 +128,7 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 		return err
 	}
 	if secret {
-		_, err := fmt.Fprintln(out, "\npaths, sessions and ids of traces need --auth-file")
-		return err
+		return cli.Printf(out, "\npaths, sessions and ids of traces need --auth-file\n")
 	}
 	return nil
 }

@@ -53,8 +53,7 @@ func newSmokeTestCommand() *cobra.Command {
 			if o.quiet {
 				out = io.Discard
 			}
-			_, err := fmt.Fprintln(out, "Smoke test successful")
-			return err
+			return cli.Printf(out, "Smoke test successful\n")
 		},
 	}
 	flags := cmd.Flags()

@@ -85,10 +85,8 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 		if deadline, _ := ctx.Deadline(); time.Until(deadline) < pause {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if cli.Pause(ctx, pause) != nil {
 			return err
-		case <-time.After(pause):
 		}
 	}
 }

@@ -40,8 +40,7 @@ func newTakeSnapshotCommand() *cobra.Command {
 			default:
 				text += "is the newest one, with " + wording.Count(last.Txns, "txn") + " since then"
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
-			return err
+			return cli.Printf(cmd.OutOrStdout(), "%s\n", text)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show which snapshot is the newest, and write none")

@@ -161,8 +161,7 @@ func (o *topOptions) print(out io.Writer, all *topOfAll) error {
 		return err
 	}
 	if t.Paths == nil {
-		_, err := fmt.Fprintln(out, "\npaths, sessions and addresses need --auth-file")
-		return err
+		return cli.Printf(out, "\npaths, sessions and addresses need --auth-file\n")
 	}
 	return nil
 }

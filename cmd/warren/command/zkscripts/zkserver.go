@@ -117,8 +117,7 @@ func zkServerStatus(cmd *cobra.Command, file string) error {
 		fmt.Fprintln(out, "Error contacting service. It is probably not running.")
 		return cli.ExitStatus(cli.ExitUnexpected)
 	}
-	_, err = fmt.Fprintln(out, "Mode: "+s.Role)
-	return err
+	return cli.Printf(out, "Mode: %s\n", s.Role)
 }
 
 func zkServerAsk(ctx context.Context, host string, port int, isSecure bool) (s reach.Status, err error) {

@@ -128,16 +128,14 @@ func (d *daemon) await(ended <-chan error) error {
 			break
 		}
 	}
-	_, err := fmt.Fprintln(d.out, "STARTED")
-	return err
+	return cli.Printf(d.out, "STARTED\n")
 }
 
 // stop asks the server to end and waits until it has.
 func (d *daemon) stop() error {
 	fmt.Fprint(d.out, "Stopping zookeeper ... ")
 	if _, err := os.Stat(d.pidFile); err != nil {
-		_, err = fmt.Fprintf(d.out, "no zookeeper to stop (could not find file %s)\n", d.pidFile)
-		return err
+		return cli.Printf(d.out, "no zookeeper to stop (could not find file %s)\n", d.pidFile)
 	}
 	if pid := d.running(); pid > 0 {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
@@ -152,8 +150,7 @@ func (d *daemon) stop() error {
 	if err := os.Remove(d.pidFile); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(d.out, "STOPPED")
-	return err
+	return cli.Printf(d.out, "STOPPED\n")
 }
 
 // running returns the process that the file names, 0 if it is gone. A process of another kind, which has got the
