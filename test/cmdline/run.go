@@ -20,6 +20,22 @@ func Run(commands []*cobra.Command, args ...string) (code int, stdout, stderr st
 	return code, out.String(), err.String()
 }
 
+// Runs runs a command line that has to succeed, and returns what it has written to its standard output.
+func Runs(t testing.TB, commands []*cobra.Command, args ...string) string {
+	t.Helper()
+	code, out, errs := Run(commands, args...)
+	require.Zero(t, code, errs)
+	return out
+}
+
+// Fails runs a command line that has to end with an exit code, and with a text on its standard error.
+func Fails(t testing.TB, commands []*cobra.Command, code int, text string, args ...string) {
+	t.Helper()
+	got, _, errs := Run(commands, args...)
+	require.Equal(t, code, got, errs)
+	require.Contains(t, errs, text)
+}
+
 // AsCommand in the environment makes a test binary the command warren, for tests that need a process of it.
 const AsCommand = "WARREN_TEST_AS_COMMAND"
 

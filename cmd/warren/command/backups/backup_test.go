@@ -57,12 +57,8 @@ func TestBackupAndRestore(t *testing.T) {
 	code, out, _ := cmdline.Run(files.Commands(), "snapshot", "verify", to)
 	require.Zero(t, code, out)
 
-	code, _, errs := run("restore", dir, to)
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "--force sets it aside")
-	code, _, errs = run("restore", dir, to, "--force", "--zxid", "0x99")
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "no txn 0x99")
+	fails(t, 1, "--force sets it aside", "restore", dir, to)
+	fails(t, 1, "no txn 0x99", "restore", dir, to, "--force", "--zxid", "0x99")
 	require.FileExists(t, to+"/version-2/snapshot.100000001", "what cannot be restored moves nothing")
 	out = runs(t, "restore", dir, to, "--force", "--output", "json")
 	require.Contains(t, out, `"zxid":"0x3e"`)
@@ -71,7 +67,7 @@ func TestBackupAndRestore(t *testing.T) {
 	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.100000001")
 	require.NoError(t, err)
 	require.Len(t, aside, 1)
-	code, out, errs = run("restore", dir, to, "--force", "--epoch", "9")
+	code, out, errs := run("restore", dir, to, "--force", "--epoch", "9")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "it goes on with epoch 10, which ends 2 sessions")
 	require.Contains(t, errs, "what was there is in "+to+"/version-2.before-restore-")
@@ -79,9 +75,7 @@ func TestBackupAndRestore(t *testing.T) {
 	// A server runs on it; while it does, nothing is set aside.
 	r := cmdline.StartServer(t, "--data-dir", to, "--client-port", "0", "-D", "admin.enableServer=false")
 	require.Contains(t, cmdline.Word(t, r.Addr, "srvr"), "Zxid: 0x")
-	code, _, errs = run("restore", dir, to, "--force")
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "stop the server first")
+	fails(t, 1, "stop the server first", "restore", dir, to, "--force")
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 
 	require.NoError(t, os.Truncate(dir+"/log.35", 100))
@@ -110,13 +104,9 @@ func TestBackupByConfigAndTime(t *testing.T) {
 	out = runs(t, "restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
 	require.Contains(t, out, "restored txn 0x3e")
 	require.NoError(t, os.RemoveAll(data))
-	code, _, errs := run("restore", dir, data)
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, logs+"/version-2, which holds log.1: name that directory with --dataLogDir")
+	fails(t, 1, logs+"/version-2, which holds log.1: name that directory with --dataLogDir", "restore", dir, data)
 	runs(t, "restore", dir, data, "--dataLogDir", logs, "--force")
-	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "nothing to restore")
+	fails(t, 1, "nothing to restore", "restore", dir, t.TempDir(), "--time", "1000")
 }
 
 // A restore that was not told where the log is leaves that one behind. The epoch that it begins may be in use there.
@@ -268,9 +258,7 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 		out = runs(t, "restore", dir, empty, "--if-empty", "--unless-served", r.Addr)
 		require.Contains(t, out, says)
 	}
-	code, _, errs = run("backup", "create", dir, data, "--committed", r.Addr)
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "--committed: "+r.Addr)
+	fails(t, 1, "--committed: "+r.Addr, "backup", "create", dir, data, "--committed", r.Addr)
 }
 
 // leads is the answer to srvr of a server that serves.
@@ -322,9 +310,8 @@ func TestNothingIsRestoredBesideAServerThatIsBusy(t *testing.T) {
 	require.NoError(t, err)
 	defer ln.Close()
 	empty := t.TempDir()
-	code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+ln.Addr().String())
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, ln.Addr().String()+" takes the connection, and does not say whether it serves clients")
+	fails(t, 1, ln.Addr().String()+" takes the connection, and does not say whether it serves clients",
+		"restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+ln.Addr().String())
 	require.NoDirExists(t, empty+"/version-2")
 }
 

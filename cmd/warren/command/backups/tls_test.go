@@ -63,9 +63,7 @@ func TestBackupFromAnAdminServerByTLS(t *testing.T) {
 	admin.StartTLS()
 	defer admin.Close()
 	args := []string{"backup", "create", filepath.Join(dir, "backup"), "--admin", admin.URL + "/commands"}
-	code, _, errs := run(args...)
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "unknown authority")
+	fails(t, 1, "unknown authority", args...)
 	out := runs(t, append(args, "--client-configuration", configuration)...)
 	require.Contains(t, out, "ends with txn 0x34")
 }

@@ -99,9 +99,7 @@ func TestAdopt(t *testing.T) {
 			require.Contains(t, out, "/log/version-2 is now ")
 			require.Equal(t, renamed(before), timeless(t, cmdline.Contents(t, root)))
 
-			code, _, errs = run(append(args, "--yes")...)
-			require.Equal(t, 1, code)
-			require.Contains(t, errs, "there is no version-2 to set aside")
+			fails(t, 1, "there is no version-2 to set aside", append(args, "--yes")...)
 		})
 	}
 }
@@ -139,17 +137,13 @@ func TestAdoptRefuses(t *testing.T) {
 				one.prepare(t, root)
 			}
 			before := timeless(t, cmdline.Contents(t, root))
-			code, _, errs := run(append([]string{"adopt", zooCfg}, one.args...)...)
-			require.Equal(t, one.code, code)
-			require.Contains(t, errs, one.says)
+			fails(t, one.code, one.says, append([]string{"adopt", zooCfg}, one.args...)...)
 			require.Equal(t, before, timeless(t, cmdline.Contents(t, root)))
 		})
 	}
 	root, _ := memberFiles(t)
 	require.NoError(t, os.Remove(filepath.Join(root, "data", "myid")))
-	code, _, errs := run("adopt", filepath.Join(root, "data"), "--yes")
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "has no myid")
+	fails(t, 1, "has no myid", "adopt", filepath.Join(root, "data"), "--yes")
 }
 
 // What cannot be read can be set aside.

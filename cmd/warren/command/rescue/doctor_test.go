@@ -110,9 +110,7 @@ func TestDoctorOnServers(t *testing.T) {
 		code, _, _ = run(args...)
 		require.Equal(t, 2, code)
 	}
-	code, _, errs = run("doctor", "/none/there")
-	require.Equal(t, 1, code)
-	require.Contains(t, errs, "is not a directory")
+	fails(t, 1, "is not a directory", "doctor", "/none/there")
 }
 
 // A terminal shows what a server says, and does nothing that it says.

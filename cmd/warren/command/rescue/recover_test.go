@@ -32,20 +32,14 @@ func TestRecoverIsToldWhatToDo(t *testing.T) {
 		"--server \"1=h:1\" is not ID=HOST":   {"recover", conf, "--to", "x", "--server", "1=h:1"},
 		"--server \"9=h:1/2\" is not ID=HOST": {"recover", conf, "--to", "x", "--server", "9=h:1/2"},
 	} {
-		code, _, errs := run(args...)
-		require.Equal(t, cli.ExitUsage, code, errs)
-		require.Contains(t, errs, want)
+		fails(t, cli.ExitUsage, want, args...)
 	}
-	code, _, errs := run("recover", conf, "--to", "x", "--from", "y")
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "use either --to or --from")
+	fails(t, cli.ExitUsage, "use either --to or --from", "recover", conf, "--to", "x", "--from", "y")
 
 	alone := filepath.Join(t.TempDir(), "zoo.cfg")
 	require.NoError(t,
 		os.WriteFile(alone, []byte("dataDir="+t.TempDir()+"\nclientPort=0\nadmin.enableServer=false\n"), 0o644))
-	code, _, errs = run("recover", alone, "--to", "x")
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "names no ensemble")
+	fails(t, cli.ExitUnexpected, "names no ensemble", "recover", alone, "--to", "x")
 }
 
 // recovers runs the command for servers of which none answers.

@@ -71,9 +71,7 @@ func TestSupportCollectsFromAServer(t *testing.T) {
 	require.Contains(t, errs, "exists", "no file is replaced")
 
 	out = filepath.Join(dir, "without.tar.gz")
-	code, _, errs = run("support", r.Addr, "--admin-port", port, "-o", out)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, cli.NeedsCredentials)
+	fails(t, cli.ExitUnexpected, cli.NeedsCredentials, "support", r.Addr, "--admin-port", port, "-o", out)
 	files = filesOf(t, out)
 	require.Contains(t, files[folder+"/missing.txt"], cli.NeedsCredentials)
 	require.Contains(t, files[folder+"/server.json"], `"problems"`)

@@ -163,9 +163,7 @@ func TestStatusOfADeadServer(t *testing.T) {
 	require.Equal(t, exitNoQuorum, code)
 	require.NotContains(t, strings.Split(out, "\n")[1], "there is no leader", "the row of the server")
 	require.Contains(t, out, "no answer from 127.0.0.1:1 (connection refused")
-	code, _, errs := run("status", "--servers", "")
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "no server is named")
+	fails(t, cli.ExitUsage, "no server is named", "status", "--servers", "")
 }
 
 // With --client-configuration, servers that a zoo.cfg names are asked at the ports that speak TLS.

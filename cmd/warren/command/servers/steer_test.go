@@ -49,16 +49,12 @@ func TestDrainCommand(t *testing.T) {
 	require.Equal(t, []string{ask + `{"rate":7}`, ask + `{"dry_run":true}`, ask + `{"dry_run":true}`}, *asked)
 
 	url, _ = adminOf(t, two)
-	code, _, errs := run("drain", "--admin", url, "--wait", "1ms")
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "2 clients left after 1ms")
+	fails(t, cli.ExitUnexpected, "2 clients left after 1ms", "drain", "--admin", url, "--wait", "1ms")
 	out = runs(t, "drain", "--admin", url, "--dry-run", "--rate", "1")
 	require.Equal(t, "the server is being drained already, at 7 per second; 2 clients would leave within 2s\n", out)
 
 	url, _ = adminOf(t, two, `{"draining": false, "clients": 2, "rate": 0, "error": null}`)
-	code, _, errs = run("drain", "--admin", url)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "resumed or restarted meanwhile")
+	fails(t, cli.ExitUnexpected, "resumed or restarted meanwhile", "drain", "--admin", url)
 
 	for _, args := range [][]string{
 		{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"},
@@ -92,13 +88,9 @@ func TestOrdersWaitForTheirTurn(t *testing.T) {
 	out := runs(t, "drain", "--resume", "--admin", at)
 	require.Equal(t, "the server takes clients again\n", out)
 	refusals, after = 1, "60"
-	code, _, errs := run("drain", "--resume", "--admin", at, "--timeout", "5s")
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "asked too often")
+	fails(t, cli.ExitUnexpected, "asked too often", "drain", "--resume", "--admin", at, "--timeout", "5s")
 	refusals, after = 1, ""
-	code, _, errs = run("drain", "--resume", "--admin", at)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "asked too often: at most once in 1s")
+	fails(t, cli.ExitUnexpected, "asked too often: at most once in 1s", "drain", "--resume", "--admin", at)
 }
 
 func TestLeadCommand(t *testing.T) {
@@ -111,9 +103,7 @@ func TestLeadCommand(t *testing.T) {
 	_, out, _ = run("lead", "3", "--admin", url)
 	require.Equal(t, "server 3 leads already\n", out)
 	url, _ = adminOf(t, `{"error": "this server does not lead: ask server 1, which does"}`)
-	code, _, errs := run("lead", "2", "--admin", url)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "ask server 1")
+	fails(t, cli.ExitUnexpected, "ask server 1", "lead", "2", "--admin", url)
 }
 
 func TestEndSessionCommand(t *testing.T) {
@@ -126,9 +116,7 @@ func TestEndSessionCommand(t *testing.T) {
 	require.Equal(t, "the session s-1, of a client of another server, or none, would end; "+
 		"0 ephemeral znodes would go with it\n", out)
 	url, _ = adminOf(t, `{"error": "there is no session with this id"}`)
-	code, _, errs := run("end-session", "0x7", "--admin", url)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "there is no session")
+	fails(t, cli.ExitUnexpected, "there is no session", "end-session", "0x7", "--admin", url)
 }
 
 func TestLogLevelCommand(t *testing.T) {
@@ -224,9 +212,8 @@ func TestBalanceGivesUp(t *testing.T) {
 	}))
 	t.Cleanup(stubborn.Close)
 	url, _ := adminOf(t, `{"clients": 0, "error": null}`)
-	code, _, errs := run("balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "not balanced after 1 round:")
+	fails(t, cli.ExitUnexpected, "not balanced after 1 round:",
+		"balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
 }
 
 // The commands reach a real server, which says why it refuses.
@@ -240,22 +227,15 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	at := []string{"-s", r.Addr} // which tells its admin port
 	c := wire.Open(t, r.Addr, wire.Options{})
 
-	code, _, errs := run(append([]string{"shed", "100"}, at...)...)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, cli.NeedsCredentials)
+	fails(t, cli.ExitUnexpected, cli.NeedsCredentials, append([]string{"shed", "100"}, at...)...)
 	at = append(at, "--auth-file", secret)
-	code, _, errs = run(append([]string{"drain"}, at...)...)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "clients have no other server")
+	fails(t, cli.ExitUnexpected, "clients have no other server", append([]string{"drain"}, at...)...)
 	require.NoError(t, c.Err())
-	code, _, errs = run(append([]string{"lead", "1"}, at...)...)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "this server does not lead")
+	fails(t, cli.ExitUnexpected, "this server does not lead", append([]string{"lead", "1"}, at...)...)
 	out := runs(t, append([]string{"loglevel", "debug", "--for", "1h"}, at...)...)
 	require.Contains(t, out, "the level is debug, and info again at ")
-	code, _, errs = run("balance", r.Addr, r.Addr, "--dry-run", "--auth-file", secret)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "http://127.0.0.1:"+admin+"/commands: clients have no other server")
+	fails(t, cli.ExitUnexpected, "http://127.0.0.1:"+admin+"/commands: clients have no other server",
+		"balance", r.Addr, r.Addr, "--dry-run", "--auth-file", secret)
 	out = runs(t, "take-snapshot", "--dry-run", "--admin", "127.0.0.1:"+admin, "--auth-file", secret)
 	require.Contains(t, out, "the newest one")
 	out = runs(t, append([]string{"take-snapshot", "--dry-run"}, at...)...)
@@ -273,12 +253,8 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 // An order goes to no other server than the one that is named, whatever listens at the usual admin port.
 func TestOrdersGoToTheServerThatIsNamed(t *testing.T) {
 	silent := cmdline.Answers(t, "fact is not executed because it is not in the whitelist.\n")
-	code, _, errs := run("drain", "-s", silent)
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, silent+" tells no admin port, so name it with --admin: ")
-	code, _, errs = run("drain", "-s", silent, "--admin", "127.0.0.1:1")
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "use either --server or --admin")
+	fails(t, cli.ExitUnexpected, silent+" tells no admin port, so name it with --admin: ", "drain", "-s", silent)
+	fails(t, cli.ExitUsage, "use either --server or --admin", "drain", "-s", silent, "--admin", "127.0.0.1:1")
 }
 
 // freePort returns a port of 127.0.0.1 that was free a moment ago.

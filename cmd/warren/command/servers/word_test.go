@@ -54,9 +54,7 @@ func TestWord(t *testing.T) {
 	code, out, _ = run("4lw", cmdline.Answers(t, cmdline.NotServing), "mntr")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Equal(t, cmdline.NotServing, out)
-	code, _, errs = run("4lw", "127.0.0.1:1", "ruok")
-	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "127.0.0.1:1: ruok: ")
+	fails(t, cli.ExitUnexpected, "127.0.0.1:1: ruok: ", "4lw", "127.0.0.1:1", "ruok")
 
 	silent := must.Listen(t)
 	began := time.Now()
