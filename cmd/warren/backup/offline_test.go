@@ -37,13 +37,7 @@ func put(t testing.TB, fs vfs.FS, name string, data []byte) {
 
 func get(t testing.TB, fs vfs.FS, name string) []byte {
 	t.Helper()
-	f, err := fs.Open(name)
-	require.NoError(t, err)
-	defer f.Close()
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
+	b, err := vfs.ReadFile(fs, name, 1<<30)
 	require.NoError(t, err)
 	return b
 }
@@ -159,13 +153,11 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	require.NoError(t, err)
 	put(t, mem, "/s/log.35", log)
 	require.NoError(t, mem.Remove("/s/snapshot.0"))
-	_, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
 	v := verify(t, mem)
 	require.Empty(t, v.Problems)
 	require.ErrorIs(t, v.Ranges[0].Wrong, rebuild.ErrDigest)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	b := opened(t, mem, "/b")
 	r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
 	require.NoError(t, err)
 	require.Equal(t, proto.Zxid(0x3e), r.Zxid)
@@ -181,8 +173,7 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	_, err = store.Write(0x34, walkerSource{w})
 	require.NoError(t, err)
 	put(t, mem, "/own/log.35", log)
-	own, err := Open(mem, "/b2")
-	require.NoError(t, err)
+	own := opened(t, mem, "/b2")
 	_, err = own.Add(Source{FS: mem, SnapDir: "/own", LogDir: "/own"}, Options{})
 	require.NoError(t, err)
 	require.ErrorIs(t, own.Verify().Problems[0], rebuild.ErrDigest)
@@ -192,12 +183,10 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 // earlier run has set a part of it aside, under a name of its own.
 func TestMarkOfARestoreThatIsRunAgain(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
 	put(t, mem, "/data/version-2/snapshot.0", []byte("old"))
 	put(t, mem, "/log/version-2/log.1", []byte("old"))
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	b := opened(t, mem, "/b")
 	to := Destination{FS: mem, SnapDir: "/data/version-2", LogDir: "/log/version-2", Replace: true}
 	broken, renames := errors.New("broken"), 0
 	mem.Hook(func(op vfs.Op) error {
@@ -212,7 +201,7 @@ func TestMarkOfARestoreThatIsRunAgain(t *testing.T) {
 		"version-2.before-restore-19700101T000001.000, where there is one, else " +
 			"version-2.before-restore-19700101T000002.000, where there is one, in the place"} {
 		to.Now = func() time.Time { return time.Unix(int64(i+1), 0) }
-		_, err = b.Restore(to, Target{})
+		_, err := b.Restore(to, Target{})
 		require.ErrorIs(t, err, broken)
 		for _, dir := range []string{"/data/", "/log/"} {
 			require.Contains(t, string(get(t, mem, dir+datadir.MarkFile)), want)
@@ -329,23 +318,19 @@ func TestHistories(t *testing.T) {
 	})
 	t.Run("the log was purged up to the beginning of an epoch", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.34")
-		_, err := add(t, mem, src, Options{}) // ends with a snapshot: nothing was written since
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{}) // ends with a snapshot: nothing was written since
 		other, otherSrc := received(t)
 		for _, name := range []string{"snapshot.0", "log.1", "snapshot.34"} {
 			require.NoError(t, other.Remove("/s/"+name))
 		}
-		_, err = add(t, other, otherSrc, Options{})
-		require.NoError(t, err)
-		b, err := Open(other, "/b")
-		require.NoError(t, err)
+		mustAdd(t, other, otherSrc, Options{})
+		b := opened(t, other, "/b")
 		state, err := b.reach(Target{Zxid: 0x100000003})
 		require.NoError(t, err)
 		put(t, mem, "/s/snapshot.100000003", snapshotOf(t, state.State))
 		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
 		require.NoError(t, mem.Remove("/s/snapshot.34"))
-		out, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out := mustAdd(t, mem, src, Options{})
 		require.Len(t, out.Warnings, 1)
 		require.Contains(t, out.Warnings[0], "does not go back to 0x34")
 		require.Equal(t, proto.Zxid(0x100000005), out.Last)
@@ -356,12 +341,11 @@ func TestHistories(t *testing.T) {
 	})
 	t.Run("a snapshot at the end, and another history", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.34")
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		whole, _ := memFixture(t, "02-snapshot-and-log")
 		behind := cutAfter(t, whole, "/s/log.1", 0x33)
 		other := logHeader()
-		_, err = wal.Scan(whole, "/s/log.1", func(r *wal.Record) error {
+		_, err := wal.Scan(whole, "/s/log.1", func(r *wal.Record) error {
 			payload := slices.Clone(r.Payload)
 			if r.Zxid == 0x34 {
 				payload[len(payload)-1]++ // of the digest
@@ -381,12 +365,10 @@ func TestHistories(t *testing.T) {
 		require.ErrorIs(t, err, errDiverged)
 
 		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1"))
-		out, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out := mustAdd(t, mem, src, Options{})
 		require.Empty(t, out.Added)
 		put(t, mem, "/s/log.35", get(t, whole, "/s/log.35"))
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
+		b := opened(t, mem, "/b")
 		state, err := b.reach(Target{})
 		require.NoError(t, err)
 		other34, err := b.reach(Target{})
@@ -402,8 +384,7 @@ func TestHistories(t *testing.T) {
 		put(t, mem, "/s/snapshot.34", snapshotOf(t, state.State))
 		require.NoError(t, whole.Flip("/s/log.1", 100, 1))
 		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1")) // is not needed any more
-		out, err = add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out = mustAdd(t, mem, src, Options{})
 		require.Equal(t, proto.Zxid(0x3e), out.Last)
 		require.Empty(t, verify(t, mem).Problems)
 	})
@@ -725,22 +706,17 @@ func TestLocked(t *testing.T) {
 // A run that has read the manifest before another run ended does not undo what that one has added.
 func TestTwoRunsInAFolder(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
-	late, err := Open(mem, "/b")
-	require.NoError(t, err)
-	_, err = add(t, mem, src, Options{Limit: 0x37})
-	require.NoError(t, err)
-	later, err := Open(mem, "/b")
-	require.NoError(t, err)
-	_, err = late.Add(src, Options{})
+	late := opened(t, mem, "/b")
+	mustAdd(t, mem, src, Options{Limit: 0x37})
+	later := opened(t, mem, "/b")
+	_, err := late.Add(src, Options{})
 	require.ErrorIs(t, err, ErrReplaced)
-	_, err = add(t, mem, src, Options{Limit: 0x39})
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{Limit: 0x39})
 	_, err = later.Prune(Retention{Count: 1})
 	require.ErrorIs(t, err, ErrReplaced)
 	require.Empty(t, verify(t, mem).Problems)
 
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	b := opened(t, mem, "/b")
 	require.Equal(t, proto.Zxid(0x39), b.Manifest.Last())
 	_, err = b.Add(src, Options{})
 	require.NoError(t, err)
