@@ -405,11 +405,7 @@ func (c *directoryCheck) promises(hasFiles bool) {
 
 // strays looks for what interrupted runs and tools have left. Source: storage 1.2.
 func (c *directoryCheck) strays() {
-	dirs := []string{c.snapDir}
-	if c.logDir != c.snapDir {
-		dirs = append(dirs, c.logDir)
-	}
-	for _, dir := range dirs {
+	for _, dir := range slices.Compact([]string{c.snapDir, c.logDir}) {
 		names, err := c.FS.List(dir)
 		if err != nil {
 			continue

@@ -10,11 +10,7 @@ import (
 
 // place looks at the disks.
 func (c *directoryCheck) place() {
-	dirs := []string{c.DataDir}
-	if c.LogDir != c.DataDir {
-		dirs = append(dirs, c.LogDir)
-	}
-	for _, dir := range dirs {
+	for _, dir := range slices.Compact([]string{c.DataDir, c.LogDir}) {
 		if _, err := c.FS.Stat(dir); err != nil {
 			continue
 		}

@@ -30,20 +30,6 @@ const (
 	childrenOverheads = 4                 // bytes of a getChildren reply for each child, besides its name
 )
 
-// newestFile returns the newest snapshot that is whole.
-func (c *directoryCheck) newestFile() (string, bool) {
-	list, err := snapshot.List(c.FS, c.snapDir)
-	if err != nil {
-		return "", false
-	}
-	for _, m := range list {
-		if m.Zxid == c.newest {
-			return filepath.Join(c.snapDir, m.Name), true
-		}
-	}
-	return "", false
-}
-
 // shape notes what is large in a tree. It is a snapshot.Sink.
 type shape struct {
 	znodes   int64
@@ -73,14 +59,15 @@ func (s *shape) Node(path, data []byte, _ int64, st *proto.StatPersisted) error 
 	return nil
 }
 
-// shape looks for znodes that are too large and for too many children.
+// shape looks for znodes that are too large and for too many children, in the newest snapshot that is whole.
 func (c *directoryCheck) shape() {
-	file, ok := c.newestFile()
-	if !ok {
+	list, _ := snapshot.List(c.FS, c.snapDir)
+	i := slices.IndexFunc(list, func(m snapshot.Meta) bool { return m.Zxid == c.newest })
+	if i < 0 {
 		return
 	}
 	s := &shape{children: map[string]int64{}, names: map[string]int64{}, sequence: map[string]int32{}}
-	if _, err := snapshot.Load(c.FS, file, s); err != nil {
+	if _, err := snapshot.Load(c.FS, filepath.Join(c.snapDir, list[i].Name), s); err != nil {
 		return // it was verified a moment ago: a server has purged it
 	}
 	if s.largest > znodeBytesWarn {

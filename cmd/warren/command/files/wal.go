@@ -256,18 +256,18 @@ func wholeSnapshot(fsys vfs.FS, dir string) (base snapshotBase, err error) {
 	return base, nil
 }
 
-// chain checks that a log leads from the snapshot to the newer ones, which are damaged, up to a txn if that is not 0.
-func (b snapshotBase) chain(fsys vfs.FS, upTo proto.Zxid) (*snapshot.Chain, error) {
+// chain checks that a log leads from the snapshot to the newer ones, which are damaged.
+func (b snapshotBase) chain(fsys vfs.FS) (*snapshot.Chain, error) {
 	if b.dir == "" {
 		return &snapshot.Chain{}, nil
 	}
-	return snapshot.NewChain(fsys, b.dir, b.zxid, upTo)
+	return snapshot.NewChain(fsys, b.dir, b.zxid, 0)
 }
 
 // verify checks what a server reads, and then each of the other files alone.
 func (v *walVerdict) verify(names []string, base snapshotBase) error {
 	needed := wal.Needed(names, base.zxid+1)
-	chain, err := base.chain(v.fs, 0)
+	chain, err := base.chain(v.fs)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (r *walRepair) findDamage(names []string, dataDir string) error {
 		return err
 	}
 	r.base = base.zxid
-	chain, err := base.chain(r.fs, 0)
+	chain, err := base.chain(r.fs)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,10 +78,7 @@ func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
 	if err := cli.Confirmed(cmd, o.yes, "adopt", "set this directory aside"); err != nil {
 		return err
 	}
-	dirs := []string{datadir.FormatDir(o.dataDir)}
-	if o.logDir != o.dataDir {
-		dirs = append(dirs, datadir.FormatDir(o.logDir))
-	}
+	dirs := slices.Compact([]string{datadir.FormatDir(o.dataDir), datadir.FormatDir(o.logDir)})
 	unfinished := datadir.Check(o.fs, dirs...) != nil
 	suffix := ".set-aside-" + time.Now().UTC().Format("20060102T150405.000")
 	renamed, err := datadir.SetAside(o.fs, dirs, "warren adopt", suffix)
