@@ -36,7 +36,7 @@ func (d *timeoutFlag) Set(s string) error {
 	return nil
 }
 
-// AddOutput adds the flag --output: usual, which is simple or table, json, or one of others, which are the formats of
+// AddOutput adds the flag --output: the usual form, such as simple or table, json, or one of others, which are those of
 // ZooKeeper's tools, and which an error does not mention.
 func AddOutput(flags *pflag.FlagSet, output *string, usual, usage string, others ...string) {
 	*output = usual

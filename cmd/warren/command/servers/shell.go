@@ -44,7 +44,7 @@ const zkCli = "zkCli.sh"
 
 func newShellCommand() *cobra.Command {
 	o := shellOptions{server: "localhost:2181", timeout: cli.DurationFlag(30 * time.Second),
-		connectWait: 5 * time.Second, output: "text"}
+		connectWait: 5 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "shell [flags] [COMMAND [ARGUMENT]...]",
 		Aliases: []string{"cli", zkCli},
@@ -94,7 +94,7 @@ func newShellCommand() *cobra.Command {
 	flags.BoolVarP(&o.quiet, "quiet", "q", false,
 		"no greeting at a terminal, and no watch events until printwatches on")
 	flags.BoolVar(&o.pager, "pager", true, "wait for a key after each screen of output, when commands are typed")
-	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
+	cli.AddOutput(flags, &o.output, "text", "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil,
 		"identity of the session, scheme:auth as in digest:user:password; can be repeated")
 	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates with SASL as its section says")
@@ -146,10 +146,7 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	if o.waitLong {
 		so.ConnectWait = so.Timeout
 	}
-	switch {
-	case o.output != "text" && o.output != "json":
-		return so, fmt.Errorf("--output %q: it must be text or json", o.output)
-	case o.connectWait <= 0:
+	if o.connectWait <= 0 {
 		return so, fmt.Errorf("--connect-wait %v: it must be more than 0, such as 5s", o.connectWait)
 	}
 	for _, a := range o.auth {
