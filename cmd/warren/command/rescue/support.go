@@ -225,8 +225,5 @@ func endOf(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(max(0, info.Size()-supportLogMax), io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(f, supportLogMax))
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-supportLogMax), supportLogMax))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/server"
 )
 
@@ -95,15 +96,8 @@ func reachable(a net.Addr) string {
 
 // run looks until ctx is done.
 func (a *announcer) run(ctx context.Context) {
-	tick := time.NewTicker(announceEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			a.look()
-		}
+	for cli.Pause(ctx, announceEvery) == nil {
+		a.look()
 	}
 }
 

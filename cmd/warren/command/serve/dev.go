@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -190,26 +191,16 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 
 // waitServing waits until every server accepts clients.
 func waitServing(ctx context.Context, all []*server.Server) error {
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ready := true
-		for _, s := range all {
-			ready = ready && s.Serving()
-		}
-		if ready {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline.C:
+	began := time.Now()
+	for slices.ContainsFunc(all, func(s *server.Server) bool { return !s.Serving() }) {
+		if time.Since(began) > time.Minute {
 			return errors.New("the servers have not found a leader within a minute")
-		case <-tick.C:
+		}
+		if err := cli.Pause(ctx, 5*time.Millisecond); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // waitAny blocks until ctx is done or a server has ended by itself, and returns why.
