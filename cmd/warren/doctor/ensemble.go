@@ -106,13 +106,7 @@ func firstLine(s string) string {
 func (c *ensembleCheck) notAsked(known []findings.Server) {
 	most := 0
 	for i := range known {
-		n := 0
-		for line := range strings.Lines(known[i].Members) {
-			if strings.HasPrefix(line, "server.") {
-				n++
-			}
-		}
-		most = max(most, n)
+		most = max(most, strings.Count("\n"+known[i].Members, "\nserver."))
 	}
 	if most > len(known) {
 		c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too",

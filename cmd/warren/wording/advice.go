@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -44,11 +45,6 @@ func Advice(err error) string {
 
 // silent reports whether a connection was opened, and brought no answer.
 func silent(err error) bool {
-	for _, reason := range []error{io.EOF, syscall.ECONNRESET, net.ErrClosed, os.ErrDeadlineExceeded,
-		context.DeadlineExceeded} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	reasons := []error{io.EOF, syscall.ECONNRESET, net.ErrClosed, os.ErrDeadlineExceeded, context.DeadlineExceeded}
+	return slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(err, reason) })
 }

@@ -99,14 +99,7 @@ func (c *SnapshotComparison) printDepth(w io.Writer, left, right [][]*treeZnode,
 func (c *SnapshotComparison) printSubtree(w io.Writer, path string) {
 	fmt.Fprintf(w, "Analysis for node %s\n", path)
 	key := strings.TrimSuffix(path, "/")
-	var l, r []*treeZnode
-	if z := c.left.tree.znodes[key]; z != nil {
-		l = z.sorted()
-	}
-	if z := c.right.tree.znodes[key]; z != nil {
-		r = z.sorted()
-	}
-	c.printZnodes(w, l, r)
+	c.printZnodes(w, c.left.tree.znodes[key].sorted(), c.right.tree.znodes[key].sorted())
 }
 
 // printZnodes merges two lists that are sorted by path. What is below the thresholds is printed in a conversation and

@@ -126,8 +126,11 @@ func (z *treeZnode) printRecursive(w *bufio.Writer, level, depth int) {
 	}
 }
 
-// sorted returns the children, sorted by path.
+// sorted returns the children, sorted by path; nil has none.
 func (z *treeZnode) sorted() []*treeZnode {
+	if z == nil {
+		return nil
+	}
 	slices.SortFunc(z.children, func(a, b *treeZnode) int { return cmp.Compare(a.Path, b.Path) })
 	return z.children
 }
