@@ -166,20 +166,24 @@ func Guard(w http.ResponseWriter) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// Work runs fn when fewer than workersMax requests ask the server. It returns an error if the visitor does not wait.
-func (a *API) Work(r *http.Request, fn func() error) error { return a.workers.use(r, fn) }
+// Ask runs fn when fewer than workersMax requests ask the server. It returns an error if the visitor does not wait.
+func Ask[T any](a *API, r *http.Request, fn func() (T, error)) (T, error) {
+	return using(a.workers, r, fn)
+}
 
-// places are held by requests while they ask the server.
+// places are held by requests while they ask the server; nil has one for each.
 type places chan struct{}
 
-// use runs fn when there is a place. It returns an error if the visitor does not wait.
-func (p places) use(r *http.Request, fn func() error) error {
-	select {
-	case p <- struct{}{}:
-	case <-r.Context().Done():
-		return r.Context().Err()
+// using runs fn when there is a place. It returns an error if the visitor does not wait.
+func using[T any](p places, r *http.Request, fn func() (T, error)) (none T, err error) {
+	if p != nil {
+		select {
+		case p <- struct{}{}:
+			defer func() { <-p }()
+		case <-r.Context().Done():
+			return none, r.Context().Err()
+		}
 	}
-	defer func() { <-p }()
 	return fn()
 }
 

@@ -5,7 +5,7 @@ func behindTable() []*route {
 	return perServer(
 		&route{method: "GET", path: "/audit", name: "audit",
 			about:  "The newest lines of the audit log of a server, for visitors that may see all.",
-			params: []param{limitParam}, gives: Audit{}, may: mustSeeAll, serve: reads(audit)},
+			params: []param{limitParam}, gives: Audit{}, may: mustSeeAll, serve: reads(newest(Server.Audit))},
 		&route{method: "GET", path: "/backups", name: "backups",
 			about: "The snapshots on the disk of a server, and what the folders of warren.console.backups hold, " +
 				"for visitors that may see all.",
@@ -21,11 +21,6 @@ func behindTable() []*route {
 func verification(q *query) func(Server) (*Verification, error) {
 	folder, begin := q.text("folder", ""), q.number("begin", 0) != 0
 	return func(s Server) (*Verification, error) { return s.VerifyBackup(q.Actor, folder, begin) }
-}
-
-func audit(q *query) func(Server) (*Audit, error) {
-	limit := q.limit()
-	return func(s Server) (*Audit, error) { return s.Audit(q.Actor, limit) }
 }
 
 func backups(q *query) func(Server) (*Backups, error) {

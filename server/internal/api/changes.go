@@ -137,20 +137,17 @@ func (a *API) changes(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	_ = s.send("end", endOf(err)) // the visitor may have gone
+	end := ended{"the server ends the stream"}
+	if err != nil {
+		end.Reason = err.Error()
+	}
+	_ = s.send("end", end) // the visitor may have gone
 	return nil
 }
 
 // ended is the data of the last event of a stream.
 type ended struct {
 	Reason string `json:"reason"`
-}
-
-func endOf(err error) ended {
-	if err == nil {
-		return ended{"the server ends the stream"}
-	}
-	return ended{err.Error()}
 }
 
 // eventStream writes server-sent events. The visitor must take each of them within answerTimeout. Owned by the

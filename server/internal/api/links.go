@@ -64,7 +64,8 @@ func (a *API) Share(r *http.Request, v *Visitor, token, path string, life time.D
 	if err := a.checkPage(r, v, token); err != nil {
 		return "", err
 	}
-	if err := a.Work(r, func() error { _, err := a.o.Server.Children(v.Actor, path, "", 1); return err }); err != nil {
+	_, err = Ask(a, r, func() (*Children, error) { return a.o.Server.Children(v.Actor, path, "", 1) })
+	if err != nil {
 		return "", err
 	}
 	word = secret()
@@ -139,9 +140,7 @@ func (a *API) OpenLink(w http.ResponseWriter, r *http.Request, word string) (*Li
 	if link == nil {
 		return nil, errLink
 	}
-	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-	http.SetCookie(w, &http.Cookie{Name: a.linkCookie, Value: word, Secure: secure, HttpOnly: true,
-		MaxAge: int(link.Until.Sub(a.o.Now()).Seconds()), SameSite: http.SameSiteStrictMode})
+	setCookie(w, r, a.linkCookie, word, int(link.Until.Sub(a.o.Now()).Seconds()))
 	return link, nil
 }
 

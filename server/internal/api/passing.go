@@ -85,17 +85,15 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, v *Visitor, to *route
 
 // passTo passes a request on. One that changes something goes on when its visitor goes away, and gets a line in the
 // log.
-func (a *API) passTo(r *http.Request, v *Visitor, id int64, to *route, t Task) (done *TaskAnswer,
-	err error) {
+func (a *API) passTo(r *http.Request, v *Visitor, id int64, to *route, t Task) (*TaskAnswer, error) {
 	ctx, places, wait := r.Context(), a.passes, passWait
 	if to.changes {
 		ctx, places, wait = context.WithoutCancel(ctx), a.passedChanges, orderWait
 	}
-	err = places.use(r, func() error {
+	done, err := using(places, r, func() (*TaskAnswer, error) {
 		ctx, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
-		done, err = a.o.Server.Pass(ctx, id, t)
-		return err
+		return a.o.Server.Pass(ctx, id, t)
 	})
 	if err == nil && (done.Status < 200 || done.Status > 599) {
 		err = refusal(http.StatusBadGateway, fmt.Sprintf("the answer of server %d cannot be read", id))

@@ -19,18 +19,13 @@ func reconfigurationTable() []*route {
 	}
 }
 
-func (a *API) planReconfiguration(r *http.Request, v *Visitor, c EnsembleChange) (p *Reconfiguration, err error) {
-	err = a.Work(r, func() error {
-		p, err = a.o.Server.PlanReconfiguration(v.Actor, c)
-		return err
-	})
-	return p, err
+func (a *API) planReconfiguration(r *http.Request, v *Visitor, c EnsembleChange) (*Reconfiguration, error) {
+	return Ask(a, r, func() (*Reconfiguration, error) { return a.o.Server.PlanReconfiguration(v.Actor, c) })
 }
 
-func (a *API) reconfigure(r *http.Request, v *Visitor, c EnsembleChange) (done *Reconfigured, err error) {
-	err = a.changers.use(r, func() error {
-		done, err = a.o.Server.Reconfigure(r.Context(), v.Actor, c)
-		return err
+func (a *API) reconfigure(r *http.Request, v *Visitor, c EnsembleChange) (*Reconfigured, error) {
+	done, err := using(a.changers, r, func() (*Reconfigured, error) {
+		return a.o.Server.Reconfigure(r.Context(), v.Actor, c)
 	})
 	a.o.Log.Info("reconfiguration from the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.String("join", c.Join[:min(len(c.Join), pathMax)]),

@@ -98,7 +98,7 @@ func table() []*route {
 			gives:  TopOfAll{}, serve: asksOthers(top)},
 		{method: "GET", path: "/slow", name: "slow",
 			about:  "The newest operations of all servers that took long, and where their time went.",
-			params: []param{limitParam}, gives: SlowOfAll{}, serve: asksOthers(slow)},
+			params: []param{limitParam}, gives: SlowOfAll{}, serve: asksOthers(newest(Server.Slow))},
 		{method: "GET", path: "/changes", name: "changes",
 			about: "Changes at and below a path, as server-sent events: " +
 				"event change with the record Happening; event ready when no later change is missed; event " +
@@ -148,6 +148,11 @@ func asksOthers[T any](of func(q *query) func(Server) (T, error)) handler {
 	return readsIn(func(a *API) places { return a.askers }, of)
 }
 
+// waits is reads for what has a bound of its own, or waits for other servers: it takes no place of those that ask.
+func waits[T any](of func(q *query) func(Server) (T, error)) handler {
+	return readsIn(func(*API) places { return nil }, of)
+}
+
 func readsIn[T any](in func(*API) places, of func(q *query) func(Server) (T, error)) handler {
 	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
 		q := queryOf(r, v)
@@ -156,22 +161,6 @@ func readsIn[T any](in func(*API) places, of func(q *query) func(Server) (T, err
 			return q.err
 		}
 		return ask(in(a), w, r, func() (T, error) { return read(a.o.Server) })
-	}
-}
-
-// waits is reads for what has a bound of its own, or waits for other servers: it takes no place of those that ask.
-func waits[T any](of func(q *query) func(Server) (T, error)) handler {
-	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
-		q := queryOf(r, v)
-		read := of(q)
-		if q.err != nil {
-			return q.err
-		}
-		record, err := read(a.o.Server)
-		if err != nil {
-			return err
-		}
-		return answer(w, record)
 	}
 }
 
@@ -193,15 +182,27 @@ func takes[T, G any](serve func(a *API, r *http.Request, v *Visitor, record T) (
 // ask asks the server, in one of places, and answers with the record that it gives. The answer is written when others
 // may ask already: a slow reader must not keep them waiting.
 func ask[T any](in places, w http.ResponseWriter, r *http.Request, fn func() (T, error)) error {
-	var record T
-	err := in.use(r, func() (err error) {
-		record, err = fn()
-		return err
-	})
+	record, err := using(in, r, fn)
 	if err != nil {
 		return err
 	}
 	return answer(w, record)
+}
+
+// ofPath reads what the server tells of the znode that the request names.
+func ofPath[T any](tell func(s Server, a Actor, path string) (T, error)) func(*query) func(Server) (T, error) {
+	return func(q *query) func(Server) (T, error) {
+		path := q.path()
+		return func(s Server) (T, error) { return tell(s, q.Actor, path) }
+	}
+}
+
+// newest reads as many of the newest entries as the request wants.
+func newest[T any](tell func(s Server, a Actor, most int) (T, error)) func(*query) func(Server) (T, error) {
+	return func(q *query) func(Server) (T, error) {
+		limit := q.limit()
+		return func(s Server) (T, error) { return tell(s, q.Actor, limit) }
+	}
 }
 
 func znode(q *query) func(Server) (*Znode, error) {
@@ -249,11 +250,6 @@ func top(q *query) func(Server) (*TopOfAll, error) {
 		q.refuse("by is requests, bytes or time")
 	}
 	return func(s Server) (*TopOfAll, error) { return s.Top(q.Actor, by, limit) }
-}
-
-func slow(q *query) func(Server) (*SlowOfAll, error) {
-	limit := q.limit()
-	return func(s Server) (*SlowOfAll, error) { return s.Slow(q.Actor, limit) }
 }
 
 func configuration(*query) func(Server) (Configuration, error) {
@@ -323,9 +319,8 @@ var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the c
 // change does a change for a visitor, which mayChange has allowed. Each change gets a line in the log, besides the
 // audit log.
 func (a *API) change(r *http.Request, v *Visitor, c Change) (done Done, err error) {
-	err = a.changers.use(r, func() error {
-		done.Path, err = a.o.Server.Change(r.Context(), v.Actor, c)
-		return err
+	done.Path, err = using(a.changers, r, func() (string, error) {
+		return a.o.Server.Change(r.Context(), v.Actor, c)
 	})
 	a.o.Log.Info("change made in the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))

@@ -56,12 +56,10 @@ func (a *API) steer(k *orders.Kind, w http.ResponseWriter, r *http.Request, v *V
 	if err := a.o.Server.MaySteer(v.Actor); err != nil {
 		return err
 	}
-	var record any
-	err := a.changers.use(r, func() (err error) {
+	record, err := using(a.changers, r, func() (any, error) {
 		// A visitor that goes away does not stop what has begun.
-		record, err = a.o.Orders.Do(context.WithoutCancel(r.Context()), k, o,
+		return a.o.Orders.Do(context.WithoutCancel(r.Context()), k, o,
 			orders.Operator{User: v.User, Addr: v.Remote.String(), Via: v.via})
-		return err
 	})
 	if refused, ok := errors.AsType[*orders.Refusal](err); ok {
 		return &Refusal{Status: refused.Status, Text: refused.Error(), After: refused.After}

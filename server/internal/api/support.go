@@ -3,6 +3,7 @@ package api
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -58,32 +59,36 @@ func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	if q.err != nil {
 		return q.err
 	}
-	var packed []byte
-	if err := a.bundling.use(r, func() (err error) {
-		if packed, err = a.supportBundle(v.Actor); err == nil && ofAll {
-			packed, err = a.supportOfAll(r, v, packed)
+	packed, err := using(a.bundling, r, func() ([]byte, error) {
+		own, err := a.supportBundle(v.Actor)
+		if err != nil || !ofAll {
+			return own, err
 		}
-		return err
-	}); err != nil {
+		return a.supportOfAll(r, v, own)
+	})
+	if err != nil {
 		return err
 	}
 	a.o.Log.Info("support bundle made in the console",
 		zap.Stringer("client_addr", v.Remote), zap.String("user", v.User), zap.Bool("of_all", ofAll))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // others may have taken long
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	w.Header().Set("Content-Type", "application/gzip")
-	w.Header().Set("Content-Disposition", `attachment; filename="warren-support.tar.gz"`)
-	w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
-	_, _ = w.Write(packed) // the visitor may have gone
+	Attach(w, "application/gzip", "warren-support.tar.gz", packed)
 	return nil
+}
+
+// Attach answers with a file, which no browser shows or runs.
+func Attach(w http.ResponseWriter, kind, name string, content []byte) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	_, _ = w.Write(content) // the visitor may have gone
 }
 
 // supportOfAll is a bundle with a folder for each server: own for this one, and what the others send. Why one has sent
 // nothing is written into its folder.
 func (a *API) supportOfAll(r *http.Request, v *Visitor, own []byte) ([]byte, error) {
-	var packed bytes.Buffer
-	squeezed := gzip.NewWriter(&packed)
-	archive := tar.NewWriter(squeezed)
 	to := a.routes["/support"][http.MethodGet]
 	ids := []int64{a.o.Server.ID()}
 	for _, s := range a.o.Server.Servers().Servers {
@@ -91,26 +96,33 @@ func (a *API) supportOfAll(r *http.Request, v *Visitor, own []byte) ([]byte, err
 			ids = append(ids, s.ID)
 		}
 	}
-	for i, id := range ids {
-		text, err := own, error(nil)
-		if i > 0 {
-			text, err = a.supportOf(r, v, id, to)
-		}
-		folder := fmt.Sprintf("server-%d/", id)
-		if err == nil {
-			err = addSupport(archive, folder, text)
-		}
-		if err != nil {
-			why := []byte("Not collected: " + err.Error() + "\n")
-			if err := addFile(archive, folder+"NOT-COLLECTED.txt", why, a.o.Now()); err != nil {
-				return nil, err
+	return packedArchive(func(archive *tar.Writer) error {
+		for i, id := range ids {
+			text, err := own, error(nil)
+			if i > 0 {
+				text, err = a.supportOf(r, v, id, to)
+			}
+			folder := fmt.Sprintf("server-%d/", id)
+			if err == nil {
+				err = addSupport(archive, folder, text)
+			}
+			if err != nil {
+				why := []byte("Not collected: " + err.Error() + "\n")
+				if err := addFile(archive, folder+"NOT-COLLECTED.txt", why, a.o.Now()); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	if err := archive.Close(); err != nil {
-		return nil, err
-	}
-	err := squeezed.Close()
+		return nil
+	})
+}
+
+// packedArchive returns an archive with what add writes to it.
+func packedArchive(add func(*tar.Writer) error) ([]byte, error) {
+	var packed bytes.Buffer
+	squeezed := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(squeezed)
+	err := cmp.Or(add(archive), archive.Close(), squeezed.Close())
 	return packed.Bytes(), err
 }
 
@@ -162,10 +174,7 @@ func addFile(archive *tar.Writer, name string, text []byte, at time.Time) error 
 
 func (a *API) supportBundle(v Actor) ([]byte, error) {
 	s, now := a.o.Server, a.o.Now().UTC()
-	var packed bytes.Buffer
-	squeezed := gzip.NewWriter(&packed)
-	archive := tar.NewWriter(squeezed)
-	for _, part := range []struct {
+	parts := []struct {
 		name  string
 		write func(io.Writer) error
 	}{
@@ -182,20 +191,19 @@ func (a *API) supportBundle(v Actor) ([]byte, error) {
 		{"build.txt", buildText},
 		// Without the arguments of functions, which may be secrets.
 		{"goroutines.txt", func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) }},
-	} {
-		text := bounded{most: supportPartMax}
-		if err := part.write(&text); err != nil {
-			fmt.Fprintf(&text, "\nnot known: %v\n", err) // the others are of use without it
-		}
-		if err := addFile(archive, part.name, text.Bytes(), now); err != nil {
-			return nil, err
-		}
 	}
-	if err := archive.Close(); err != nil {
-		return nil, err
-	}
-	err := squeezed.Close()
-	return packed.Bytes(), err
+	return packedArchive(func(archive *tar.Writer) error {
+		for _, part := range parts {
+			text := bounded{most: supportPartMax}
+			if err := part.write(&text); err != nil {
+				fmt.Fprintf(&text, "\nnot known: %v\n", err) // the others are of use without it
+			}
+			if err := addFile(archive, part.name, text.Bytes(), now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // record writes a record as JSON.

@@ -21,7 +21,10 @@ func viewsTable() []*route {
 				{name: "since", number: true, about: "growth is counted from the last count before this time, ms " +
 					"since 1970; from the oldest that is kept if it is not given"}},
 			gives: Sizes{}, serve: reads(sizes)},
-	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable(), supportTable())...)
+		{method: "GET", path: "/watchers", name: "watchers",
+			about:  "The clients that watch a znode, by watches of it and by recursive ones above it.",
+			params: []param{pathParam}, gives: Watchers{}, serve: asksOthers(ofPath(Server.Watchers))},
+	}, slices.Concat(pastTable(), trendTable(), behindTable(), laidTable(), supportTable())...)
 }
 
 func recipes(q *query) func(Server) (*Recipes, error) {

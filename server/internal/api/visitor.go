@@ -160,7 +160,7 @@ func (a *API) Visitor(w http.ResponseWriter, r *http.Request) (*Visitor, error) 
 	}
 	one := a.logins.get(sha256.Sum256([]byte(cookie.Value)), a.o.Now())
 	if one == nil {
-		a.setCookie(w, r, "", -1)
+		setCookie(w, r, a.cookie, "", -1)
 		return v, nil
 	}
 	v.login, v.User, v.IDs, v.Token = one, one.user, one.ids, one.token
@@ -213,7 +213,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
 	one := &login{user: c.User, ids: ids, token: secret(), began: now, used: now}
 	one.over, one.end = context.WithCancel(context.Background())
 	a.logins.add(sha256.Sum256([]byte(cookie)), one, now)
-	a.setCookie(w, r, cookie, 0)
+	setCookie(w, r, a.cookie, cookie, 0)
 	a.o.Log.Info("login", zap.Stringer("client_addr", v.Remote), zap.String("user", c.User),
 		zap.Bool("super", auth.IsSuper(ids)))
 	v.IDs, v.Token = ids, one.token
@@ -228,14 +228,14 @@ func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if cookie, err := r.Cookie(a.cookie); err == nil && v.login != nil {
 		a.logins.remove(sha256.Sum256([]byte(cookie.Value)))
 	}
-	a.setCookie(w, r, "", -1)
+	setCookie(w, r, a.cookie, "", -1)
 	return answer(w, a.identityOf(&Visitor{}))
 }
 
-// setCookie sets the cookie of a login, or takes it back if age is negative.
-func (a *API) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
+// setCookie sets a cookie for so many seconds, 0 for as long as the browser runs, or takes it back if age is negative.
+func setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
 	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-	http.SetCookie(w, &http.Cookie{Name: a.cookie, Value: value, MaxAge: age, Secure: secure, HttpOnly: true,
+	http.SetCookie(w, &http.Cookie{Name: name, Value: value, MaxAge: age, Secure: secure, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode})
 }
 

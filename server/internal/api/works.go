@@ -28,9 +28,9 @@ func worksTable() []*route {
 			serve: takes((*API).work)},
 		{method: "GET", path: "/export", name: "export", params: []param{pathParam}, gives: Document{},
 			about: "The znodes at and below a path, ephemerals left out; 403 if the visitor may not read one.",
-			serve: reads(export)},
+			serve: reads(ofPath(Server.Export))},
 		{method: "GET", path: "/quota", name: "quota", params: []param{pathParam}, gives: Quota{},
-			about: "The quota of a znode.", serve: reads(quota)},
+			about: "The quota of a znode.", serve: reads(ofPath(Server.Quota))},
 		{method: "GET", path: "/history", name: "history", params: []param{pathParam}, gives: History{},
 			about: "The former versions of a znode, from the files of this server. It needs a login.",
 			serve: waits(history)},
@@ -40,36 +40,21 @@ func worksTable() []*route {
 	}
 }
 
-func (a *API) plan(r *http.Request, v *Visitor, w Work) (p *Plan, err error) {
-	err = a.Work(r, func() error {
-		p, err = a.o.Server.Plan(v.Actor, w)
-		return err
-	})
-	return p, err
+func (a *API) plan(r *http.Request, v *Visitor, w Work) (*Plan, error) {
+	return Ask(a, r, func() (*Plan, error) { return a.o.Server.Plan(v.Actor, w) })
 }
 
 // work does a work for a visitor, which mayChange has allowed. Each work gets a line in the log, and each of its
 // multis one in the audit log.
-func (a *API) work(r *http.Request, v *Visitor, w Work) (done *Carried, err error) {
-	err = a.changers.use(r, func() error {
-		done, err = a.o.Server.Carry(r.Context(), v.Actor, w, w.Seal)
-		return err
+func (a *API) work(r *http.Request, v *Visitor, w Work) (*Carried, error) {
+	done, err := using(a.changers, r, func() (*Carried, error) {
+		return a.o.Server.Carry(r.Context(), v.Actor, w, w.Seal)
 	})
 	a.o.Log.Info("many znodes changed in the console", zap.Stringer("client_addr", v.Remote),
 		zap.String("user", v.User), zap.String("kind", w.Kind[:min(len(w.Kind), 16)]),
 		zap.String("path", w.Path[:min(len(w.Path), pathMax)]), zap.String("to", w.To[:min(len(w.To), pathMax)]),
 		zap.Error(err))
 	return done, err
-}
-
-func export(q *query) func(Server) (*Document, error) {
-	path := q.path()
-	return func(s Server) (*Document, error) { return s.Export(q.Actor, path) }
-}
-
-func quota(q *query) func(Server) (*Quota, error) {
-	path := q.path()
-	return func(s Server) (*Quota, error) { return s.Quota(q.Actor, path) }
 }
 
 func history(q *query) func(Server) (*History, error) {

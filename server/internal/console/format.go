@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// joinPath returns the path of a child.
-func joinPath(parent, name string) string {
-	if parent == "/" {
-		return "/" + name
-	}
-	return parent + "/" + name
-}
-
 // when writes ms since 1970; 0 is the time of the znodes that every tree begins with.
 func when(ms int64) string {
 	if ms == 0 {

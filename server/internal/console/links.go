@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"path"
 	"strconv"
 	"time"
 
@@ -97,15 +98,13 @@ func (c *Console) shared(w http.ResponseWriter, r *http.Request, _ *api.Visitor)
 		f.trouble = err
 		return show(w, f)
 	}
-	path := q.Get("path")
-	path = cmp.Or(path, l.Path)
+	path := cmp.Or(q.Get("path"), l.Path)
 	page := &sharedPage{path: path, crumbs: crumbsBelow(l.Path, path)}
-	err = c.api.Work(r, func() (err error) {
+	page.children, err = api.Ask(c.api, r, func() (_ *api.Children, err error) {
 		if page.znode, err = c.api.Server().Znode(l.Actor, path, api.DataMax); err != nil {
-			return err
+			return nil, err
 		}
-		page.children, err = c.api.Server().Children(l.Actor, path, q.Get("after"), pageRows)
-		return err
+		return c.api.Server().Children(l.Actor, path, q.Get("after"), pageRows)
 	})
 	if f.trouble = err; err != nil {
 		return show(w, f)
@@ -143,7 +142,7 @@ type sharedPage struct {
 }
 
 func sharedView(p *sharedPage, until time.Time) g.Node {
-	here := func(path string) string { return to("shared", "path", path) }
+	here := func(at string) string { return to("shared", "path", at) }
 	trail := h.P(h.Class("crumbs"), g.Map(p.crumbs, func(c crumb) g.Node {
 		if c.path == p.path {
 			return h.Span(h.Aria("current", "location"), h.Text(c.name))
@@ -158,7 +157,7 @@ func sharedView(p *sharedPage, until time.Time) g.Node {
 	return g.Group{hint("Read-only, until " + when(until.UnixMilli()) + "."), trail, h.Div(h.Class("columns"),
 		section("below", "Children", h.P(h.Textf("%d children", p.children.Total)),
 			h.Ol(h.Class("children"), g.Map(p.children.Children, func(c api.Child) g.Node {
-				return h.Li(link(here(joinPath(p.path, c.Name)), c.Name), h.Text(" "),
+				return h.Li(link(here(path.Join(p.path, c.Name)), c.Name), h.Text(" "),
 					g.If(c.Bytes > 0, h.Span(h.Class("what"), h.Text(sizeOf(int64(c.Bytes))))))
 			})), more),
 		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), h.Text("\n"+laid.Text)),

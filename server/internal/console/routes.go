@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
 
 	"github.com/seed94657493/warren/server/internal/api"
 )
@@ -67,19 +66,11 @@ func (c *Console) data(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 	if err != nil {
 		return err
 	}
-	var z *api.Znode
-	err = c.api.Work(r, func() (err error) {
-		z, err = c.api.Server().Znode(v.Actor, p, 1<<30)
-		return err
-	})
+	z, err := api.Ask(c.api, r, func() (*api.Znode, error) { return c.api.Server().Znode(v.Actor, p, 1<<30) })
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", `attachment; filename="znode.bin"`)
-	w.Header().Set("Content-Length", strconv.Itoa(len(z.Raw)))
-	_, _ = w.Write(z.Raw) // the visitor may have gone
+	api.Attach(w, "application/octet-stream", "znode.bin", z.Raw)
 	return nil
 }
 
@@ -89,22 +80,15 @@ func (c *Console) export(w http.ResponseWriter, r *http.Request, v *api.Visitor)
 	if err != nil {
 		return err
 	}
-	var d *api.Document
-	if err := c.api.Work(r, func() (err error) {
-		d, err = c.api.Server().Export(v.Actor, p)
-		return err
-	}); err != nil {
+	d, err := api.Ask(c.api, r, func() (*api.Document, error) { return c.api.Server().Export(v.Actor, p) })
+	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
 		return err // cannot happen: a document has texts and numbers only
 	}
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Disposition", `attachment; filename="export.json"`)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	_, _ = w.Write(text) // the visitor may have gone
+	api.Attach(w, "application/json", "export.json", text)
 	return nil
 }
 
