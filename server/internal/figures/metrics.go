@@ -75,10 +75,32 @@ func (m *Metrics) descs(n *named) []*prometheus.Desc {
 	return []*prometheus.Desc{n.desc, n.later}
 }
 
-// Counter is a number that only goes up. Any goroutine may add to it.
+// total is a number that only goes up, as a figure.
+type total struct {
+	now  func() int64
+	base atomic.Int64 // the number at the last reset
+}
+
+func (t *total) reset() { t.base.Store(t.now()) }
+
+func (t *total) lines(name string, line func(key, value string)) {
+	line(name, fmt.Sprint(t.now()-t.base.Load()))
+}
+
+func (t *total) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(t.now()), labels...)
+}
+
+// Counter is a total to which any goroutine may add.
 type Counter struct {
 	value atomic.Int64
-	base  atomic.Int64 // value at the last reset
+	total
+}
+
+func newCounter() *Counter {
+	c := &Counter{}
+	c.now = c.Total
+	return c
 }
 
 // Inc adds one.
@@ -89,16 +111,6 @@ func (c *Counter) Add(n int64) { c.value.Add(n) }
 
 // Total returns the sum since the start.
 func (c *Counter) Total() int64 { return c.value.Load() }
-
-func (c *Counter) reset() { c.base.Store(c.value.Load()) }
-
-func (c *Counter) lines(name string, line func(key, value string)) {
-	line(name, fmt.Sprint(c.value.Load()-c.base.Load()))
-}
-
-func (c *Counter) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(c.value.Load()), labels...)
-}
 
 // Set holds a figure for each of some keys, such as the first elements of paths or the ids of servers. A figure is
 // made when its key is first asked for. Clients may choose keys, so there are at most keysMax of them; all further
@@ -152,14 +164,14 @@ const KeyLabel = "key"
 
 // Counter adds a counter.
 func (m *Metrics) Counter(name, help string) *Counter {
-	c := &Counter{}
+	c := newCounter()
 	m.counters = append(m.counters, counter(single(name, help, c), help))
 	return c
 }
 
 // CounterSet adds a set of counters.
 func (m *Metrics) CounterSet(name, help string) *CounterSet {
-	s := &CounterSet{make: func() *Counter { return &Counter{} }, all: map[string]*Counter{}}
+	s := &CounterSet{make: newCounter, all: map[string]*Counter{}}
 	m.counterSets = append(m.counterSets, counter(several(name, help, s), help, KeyLabel))
 	return s
 }

@@ -1,11 +1,6 @@
 package figures
 
 import (
-	"fmt"
-	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -40,28 +35,12 @@ var opNames = []struct {
 	{"who_am_i", []proto.OpCode{proto.OpWhoAmI}},
 }
 
-// opCount is the number of requests with some op codes, as a figure. The numbers themselves are those of Server.Count,
-// so that a request is counted once.
-type opCount struct {
-	server *Server
-	ops    []proto.OpCode
-	base   atomic.Int64 // at the last reset
-}
-
-func (c *opCount) reset() { c.base.Store(c.server.CountOf(c.ops...)) }
-
-func (c *opCount) lines(name string, line func(key, value string)) {
-	line(name, fmt.Sprint(c.server.CountOf(c.ops...)-c.base.Load()))
-}
-
-func (c *opCount) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(c.server.CountOf(c.ops...)), labels...)
-}
-
-// countOps adds the numbers of requests by operation, and of all.
+// countOps adds the numbers of requests by operation, and of all. They are those of Server.Count, so that a request is
+// counted once.
 func (s *Server) countOps() {
 	add := func(name, help string, ops []proto.OpCode) {
-		s.counters = append(s.counters, counter(single(name, help, &opCount{server: s, ops: ops}), help))
+		count := &total{now: func() int64 { return s.CountOf(ops...) }}
+		s.counters = append(s.counters, counter(single(name, help, count), help))
 	}
 	var all []proto.OpCode
 	for _, n := range opNames {

@@ -24,7 +24,7 @@ func Handler(f *ensemble.Facts) http.Handler {
 	if f.Config.Metrics.ExportRuntimeInfo && isServed {
 		// If the caller's registry has them already, that is as good.
 		_ = f.Registry.Register(collectors.NewGoCollector())
-		_ = f.Registry.Register(newJVM())
+		_ = f.Registry.Register(jvm{})
 		_ = f.Registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	return promhttp.HandlerFor(f.Registry, promhttp.HandlerOpts{})
