@@ -44,24 +44,24 @@ type Group struct {
 	Beside   []Znode            // children of the sibling named as BesideOf says
 }
 
-// Recipe is what a group means.
+// Recipe is one lock, election, queue or the like: what a group means, as the API tells it.
 type Recipe struct {
-	Path    string
-	Kind    string // lock, read/write lock, election, semaphore, barrier, double barrier, queue, service, group
-	Layout  string // the libraries that write such znodes
-	Sure    bool   // the names are those of a recipe and of nothing else
-	Note    string
-	Members []Member
-	Total   int // number of members; more than Members if there are very many
+	Path    string   `json:"path" doc:"of the znode that has the members"`
+	Kind    string   `json:"kind" doc:"lock, read/write lock, election, semaphore, barrier, double barrier, queue, items in work, service or group"`
+	Layout  string   `json:"layout" doc:"the libraries that write such znodes"`
+	Sure    bool     `json:"sure" doc:"the names are those of a recipe; if not, it is a guess"`
+	Note    string   `json:"note" doc:"what else is known; may be empty"`
+	Total   int      `json:"total" doc:"number of members; of very many only the first are in members"`
+	Members []Holder `json:"members" doc:"in the order in which their turn comes"`
 }
 
-// Member is one znode of a recipe.
-type Member struct {
-	Path    string
-	State   string // holds, waits, leads, queued, taken, offered, disabled or member
-	Session string // "" if it is not of a session, or not known
-	Since   int64  // ms since 1970; 0 if it is not known
-	Text    string // its payload
+// Holder is a member of a recipe.
+type Holder struct {
+	Path    string `json:"path" doc:"of its znode"`
+	State   string `json:"state" doc:"holds, waits, leads, inside, closed, queued, taken, offered, disabled or member"`
+	Session string `json:"session" doc:"of an ephemeral znode, as in sessions; empty for others"`
+	Since   int64  `json:"since" doc:"when the znode was created, ms since 1970; 0 if it is not known"`
+	Text    string `json:"text" doc:"the payload, at most 200 characters of it"`
 }
 
 // LinesOf returns the names of the children whose children belong to the recipe, if a znode with such children is one.
@@ -137,7 +137,7 @@ func (g *Group) has(is func(Znode) bool) bool {
 }
 
 // line returns the members of a line in order. state says what the i-th of a line does.
-func line(parent string, all []Znode, markers []string, state func(line []layouts.Place, i int) string) []Member {
+func line(parent string, all []Znode, markers []string, state func(line []layouts.Place, i int) string) []Holder {
 	names, byName := make([]string, 0, len(all)), make(map[string]*Znode, len(all))
 	for i := range all {
 		z := &all[i]
@@ -147,15 +147,15 @@ func line(parent string, all []Znode, markers []string, state func(line []layout
 		names, byName[z.Name] = append(names, z.Name), z
 	}
 	places := layouts.Order(names, markers)
-	members := make([]Member, len(places))
+	members := make([]Holder, len(places))
 	for i, p := range places {
 		members[i] = member(parent, byName[p.Name], state(places, i))
 	}
 	return members
 }
 
-func member(parent string, z *Znode, state string) Member {
-	m := Member{Path: paths.ChildOf(parent, z.Name), State: state, Session: z.Session, Since: z.Created,
+func member(parent string, z *Znode, state string) Holder {
+	m := Holder{Path: paths.ChildOf(parent, z.Name), State: state, Session: z.Session, Since: z.Created,
 		Text: Text(z.Data, z.Whole)}
 	switch {
 	case !z.Readable:

@@ -72,7 +72,7 @@ func lockingQueue(g *Group) *Recipe {
 	return &Recipe{Kind: "queue", Layout: "kazoo's LockingQueue", Sure: true, Members: members}
 }
 
-func items(parent string, all []Znode, marker string, parse func(string) (entry, bool), state string) []Member {
+func items(parent string, all []Znode, marker string, parse func(string) (entry, bool), state string) []Holder {
 	var entries []entry
 	for i := range all {
 		at := strings.LastIndex(all[i].Name, marker)
@@ -85,7 +85,7 @@ func items(parent string, all []Znode, marker string, parse func(string) (entry,
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), int(a.seq-b.seq)) })
-	members := make([]Member, len(entries))
+	members := make([]Holder, len(entries))
 	for i, e := range entries {
 		m := member(parent, e.znode, state)
 		if inside, err := layouts.ReadItems(e.znode.Data); err == nil && e.znode.Whole {
@@ -288,11 +288,11 @@ func single(g *Group) *Recipe {
 		m := member(paths.ParentOf(g.Path), &z, "holds")
 		_, payload, _ := strings.Cut(string(z.Data), "\n")
 		m.Text = Text([]byte(payload), z.Whole)
-		return &Recipe{Kind: "lock", Layout: "Warren's SimpleMutex", Sure: true, Members: []Member{m},
+		return &Recipe{Kind: "lock", Layout: "Warren's SimpleMutex", Sure: true, Members: []Holder{m},
 			Note: "Sessions that wait leave no znode."}
 	case z.Session == "" && IsBarrier([]byte(z.Name)):
 		return &Recipe{Kind: "barrier", Layout: "Curator, Warren, kazoo",
-			Members: []Member{member(paths.ParentOf(g.Path), &z, "closed")},
+			Members: []Holder{member(paths.ParentOf(g.Path), &z, "closed")},
 			Note:    "It is closed while the znode exists. Only its name says that it is a barrier."}
 	}
 	return nil

@@ -65,11 +65,11 @@ type level struct {
 	count [Wide]int32
 }
 
-// Event is something that happened to the server.
+// Event is something that happened to the server. At most 200 bytes of its text are kept.
 type Event struct {
-	At   int64  // ms since 1970
-	Kind string // for the reader to tell events apart
-	Text string // a sentence; at most 200 bytes of it are kept
+	At   int64  `json:"at" doc:"ms since 1970"`
+	Kind string `json:"kind" doc:"start, deploy, role, finding, resolved, clients, sessions, configuration, order or restore"`
+	Text string `json:"text" doc:"what happened"`
 }
 
 // View is a part of a Ring.

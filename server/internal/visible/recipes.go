@@ -9,30 +9,10 @@ import (
 
 // Recipes are znodes by which programs coordinate.
 type Recipes struct {
-	Recipes []Recipe `json:"recipes" doc:"what was found"`
-	Visited int      `json:"visited" doc:"znodes that were looked at"`
-	After   string   `json:"after" doc:"parameter after that goes on from here; empty if the search is over"`
-	Missed  bool     `json:"missed" doc:"the tree has changed between two steps, so that znodes may have been missed"`
-}
-
-// Recipe is one lock, election, queue or the like.
-type Recipe struct {
-	Path    string   `json:"path" doc:"of the znode that has the members"`
-	Kind    string   `json:"kind" doc:"lock, read/write lock, election, semaphore, barrier, double barrier, queue, items in work, service or group"`
-	Layout  string   `json:"layout" doc:"the libraries that write such znodes"`
-	Sure    bool     `json:"sure" doc:"the names are those of a recipe; if not, it is a guess"`
-	Note    string   `json:"note" doc:"what else is known; may be empty"`
-	Total   int      `json:"total" doc:"number of members; of very many only the first are in members"`
-	Members []Holder `json:"members" doc:"in the order in which their turn comes"`
-}
-
-// Holder is a member of a recipe.
-type Holder struct {
-	Path    string `json:"path" doc:"of its znode"`
-	State   string `json:"state" doc:"holds, waits, leads, inside, closed, queued, taken, offered, disabled or member"`
-	Session string `json:"session" doc:"of an ephemeral znode, as in sessions; empty for others"`
-	Since   int64  `json:"since" doc:"when the znode was created, ms since 1970; 0 if it is not known"`
-	Text    string `json:"text" doc:"the payload, at most 200 characters of it"`
+	Recipes []coordination.Recipe `json:"recipes" doc:"what was found"`
+	Visited int                   `json:"visited" doc:"znodes that were looked at"`
+	After   string                `json:"after" doc:"parameter after that goes on from here; empty if the search is over"`
+	Missed  bool                  `json:"missed" doc:"the tree has changed between two steps, so that znodes may have been missed"`
 }
 
 // recipeWalk gathers what may be recipes while a walk goes on, under Store.Mu, and decodes it afterwards. One
@@ -52,7 +32,7 @@ func (n *Shown) Recipes(a Actor, under, after string, limit int) (*Recipes, erro
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
-	r := &recipeWalk{walk: newWalk(n, a.IDs, under, after), found: &Recipes{Recipes: []Recipe{}}}
+	r := &recipeWalk{walk: newWalk(n, a.IDs, under, after), found: &Recipes{Recipes: []coordination.Recipe{}}}
 	r.full = func() bool { return len(r.found.Recipes)+len(r.pending) >= limit }
 	r.begun = func() { r.look(r.under) }
 	r.see, r.done = r.look, r.decode
@@ -171,16 +151,9 @@ func (r *recipeWalk) znode(id datatree.NodeID) coordination.Znode {
 // decode says what the groups of a step mean. It needs no lock.
 func (r *recipeWalk) decode() {
 	for _, g := range r.pending {
-		found := coordination.Recognize(g)
-		if found == nil {
-			continue
+		if found := coordination.Recognize(g); found != nil {
+			r.found.Recipes = append(r.found.Recipes, *found)
 		}
-		shown := Recipe{Path: found.Path, Kind: found.Kind, Layout: found.Layout, Sure: found.Sure,
-			Note: found.Note, Total: found.Total, Members: make([]Holder, len(found.Members))}
-		for i, m := range found.Members {
-			shown.Members[i] = Holder(m)
-		}
-		r.found.Recipes = append(r.found.Recipes, shown)
 	}
 	r.pending = nil
 }

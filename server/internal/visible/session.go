@@ -17,9 +17,9 @@ type SessionDetails struct {
 
 // Part is what one session has to do with a recipe.
 type Part struct {
-	Recipe  Recipe `json:"recipe" doc:"its members are those of the session, and those that hold it, lead or are inside: 20 at most"`
-	Waiting int    `json:"waiting" doc:"members that wait"`
-	Before  int    `json:"before" doc:"members that wait before the first one of the session that does; all that wait if none of it does"`
+	Recipe  coordination.Recipe `json:"recipe" doc:"its members are those of the session, and those that hold it, lead or are inside: 20 at most"`
+	Waiting int                 `json:"waiting" doc:"members that wait"`
+	Before  int                 `json:"before" doc:"members that wait before the first one of the session that does; all that wait if none of it does"`
 }
 
 // partMembers is how many members of a recipe are told of with a session.
@@ -96,9 +96,9 @@ func (r *recipeWalk) lookAt(path string) {
 
 // partOf returns what a session has to do with a recipe, nil if nothing. A member further back than those that were
 // looked at is known by its path.
-func partOf(r *Recipe, session string, ephemerals []string) *Part {
+func partOf(r *coordination.Recipe, session string, ephemerals []string) *Part {
 	p := &Part{Recipe: *r}
-	p.Recipe.Members = []Holder{}
+	p.Recipe.Members = []coordination.Holder{}
 	isIn := r.Total > len(r.Members) &&
 		slices.ContainsFunc(ephemerals, func(path string) bool { return paths.ParentOf(path) == r.Path })
 	waitsAlready := false

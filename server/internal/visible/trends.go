@@ -36,11 +36,7 @@ type Trend struct {
 }
 
 // Event is something that happened to a server.
-type Event struct {
-	At   int64  `json:"at" doc:"ms since 1970"`
-	Kind string `json:"kind" doc:"start, deploy, role, finding, resolved, clients, sessions, configuration, order or restore"`
-	Text string `json:"text" doc:"what happened"`
-}
+type Event = trends.Event
 
 // trendsEvery is from one sample of the figures to the next; findings are looked for once in so many samples.
 const (
@@ -80,10 +76,9 @@ var (
 		proto.OpDelete, proto.OpDeleteContainer, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpReconfig}
 )
 
-// trendKeeper samples the figures of a server. Its goroutine owns all fields but ring.
+// trendKeeper samples the figures of a server. Its goroutine owns all other fields.
 type trendKeeper struct {
 	*Shown
-	ring *trends.Ring
 
 	reads, writes, bytesIn int64 // at the last sample
 	at                     time.Time
@@ -162,11 +157,11 @@ func trendNames() (names []string) {
 // KeepTrends samples the figures until the server stops.
 func (n *Shown) KeepTrends() {
 	before := n.loadTrends()
-	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{},
+	k := &trendKeeper{Shown: n, found: map[string]string{},
 		configuration: n.Membership().ConfigVersion, expired: n.Metrics.StaleSessions.Total()}
-	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started: " + n.Program})
+	n.trends.Tell(Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started: " + n.Program})
 	if before != "" && before != n.Program {
-		k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "deploy",
+		n.trends.Tell(Event{At: n.Began.UnixMilli(), Kind: "deploy",
 			Text: fmt.Sprintf("%s runs; before the restart it was %s", n.Program, before)})
 	}
 	saved := n.Runtime.Now()
@@ -228,7 +223,7 @@ func (k *trendKeeper) sample(now time.Time) {
 		k.spreads[s] = counts
 	}
 	k.at = now
-	k.ring.Add(now.UnixMilli(), figures)
+	k.trends.Add(now.UnixMilli(), figures)
 }
 
 // memoryInUse is the memory that the process has from the system, in bytes.
@@ -241,15 +236,15 @@ func memoryInUse() uint64 {
 // watchRole tells when the role, the leader or the epoch is another one, and when clients are refused.
 func (k *trendKeeper) watchRole() {
 	if text := k.roleText(); text != k.role {
-		k.tell("role", text)
+		k.Tell("role", text)
 		k.role = text
 	}
 	_, drained := k.front.Draining()
 	switch {
 	case drained && !k.drained:
-		k.tell("clients", "Stopped accepting clients: an operator drains this server")
+		k.Tell("clients", "Stopped accepting clients: an operator drains this server")
 	case !drained && k.drained:
-		k.tell("clients", "Accepts clients again")
+		k.Tell("clients", "Accepts clients again")
 	}
 	k.drained = drained
 }
@@ -282,12 +277,12 @@ func (k *trendKeeper) watchFindings() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, known := k.found[name]; !known {
-			k.tell("finding", now[name])
+			k.Tell("finding", now[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.found)) {
 		if _, still := now[name]; !still {
-			k.tell("resolved", "Resolved: "+k.found[name])
+			k.Tell("resolved", "Resolved: "+k.found[name])
 		}
 	}
 	k.found = now
@@ -305,7 +300,7 @@ func (k *trendKeeper) watchConfiguration() {
 	if v.Observers > 0 {
 		text += fmt.Sprintf(" and %d observers", v.Observers)
 	}
-	k.tell("configuration", text)
+	k.Tell("configuration", text)
 }
 
 // expiredEvery is how often it is told that sessions have expired.
@@ -318,24 +313,22 @@ func (k *trendKeeper) watchExpired(now time.Time) {
 	case n == 0 || now.Sub(k.expiredAt) < expiredEvery:
 		return
 	case n == 1:
-		k.tell("sessions", "1 session expired")
+		k.Tell("sessions", "1 session expired")
 	default:
-		k.tell("sessions", fmt.Sprintf("%d sessions expired", n))
+		k.Tell("sessions", fmt.Sprintf("%d sessions expired", n))
 	}
 	k.expired, k.expiredAt = total, now
 }
 
-func (k *trendKeeper) tell(kind, text string) { k.Tell(kind, text) }
-
 // Tell adds an event.
 func (n *Shown) Tell(kind, text string) {
-	n.trends.Tell(trends.Event{At: n.Runtime.Now().UnixMilli(), Kind: kind, Text: text})
+	n.trends.Tell(Event{At: n.Runtime.Now().UnixMilli(), Kind: kind, Text: text})
 }
 
 // Trends is for the API.
 func (n *Shown) Trends(from int64) *Trends {
 	v := n.trends.Since(from)
-	t := &Trends{EveryMs: v.Every.Milliseconds(), Times: v.Times, Events: []Event{}}
+	t := &Trends{EveryMs: v.Every.Milliseconds(), Times: v.Times, Events: n.trends.Events()}
 	for i, f := range trendFigures() {
 		values := make([]*float64, len(v.Times))
 		for j, value := range v.Values[i] {
@@ -344,9 +337,6 @@ func (n *Shown) Trends(from int64) *Trends {
 			}
 		}
 		t.Series = append(t.Series, Trend{Name: f.name, Unit: f.unit, Values: values})
-	}
-	for _, e := range n.trends.Events() {
-		t.Events = append(t.Events, Event(e))
 	}
 	return t
 }
