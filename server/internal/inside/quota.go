@@ -36,10 +36,8 @@ func (n *Changes) planQuota(a visible.Actor, p *planned, w *Work) error {
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
 	state := n.Store.State
-	if id := state.Lookup([]byte(w.Path)); id == 0 {
-		return proto.ErrNoNode
-	} else if !n.MayRead(id, a.IDs) {
-		return proto.ErrNoAuth
+	if _, err := n.Readable(w.Path, a.IDs); err != nil {
+		return err
 	}
 	for up := paths.ParentOf(w.Path); up != "/"; up = paths.ParentOf(up) {
 		if state.Lookup([]byte(quota.Root+up+"/"+quota.LimitsName)) != 0 {

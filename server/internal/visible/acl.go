@@ -24,6 +24,18 @@ func (n *Shown) MayRead(id datatree.NodeID, ids []auth.Identity) bool {
 	return n.Allows(n.Store.State.Node(id).ACL, proto.PermRead, ids)
 }
 
+// Readable returns a znode that ids may read. REQUIRES: Store.Mu, at least for reading.
+func (n *Shown) Readable(path string, ids []auth.Identity) (datatree.NodeID, error) {
+	id := n.Store.State.Lookup([]byte(path))
+	switch {
+	case id == 0:
+		return 0, proto.ErrNoNode
+	case !n.MayRead(id, ids):
+		return 0, proto.ErrNoAuth
+	}
+	return id, nil
+}
+
 // maySee returns an error if a visitor may not list the children of a znode.
 func (n *Shown) maySee(ids []auth.Identity, path string) error {
 	n.Store.Mu.RLock()

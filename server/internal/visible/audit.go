@@ -1,8 +1,6 @@
 package visible
 
 import (
-	"net/http"
-
 	"github.com/seed94657493/warren/server/internal/audit"
 )
 
@@ -43,16 +41,4 @@ func (n *Shown) Audit(a Actor, most int) (*Audit, error) {
 		all.Entries = append(all.Entries, AuditEntry(l))
 	}
 	return all, nil
-}
-
-// MaySeeAll returns why the actor may not see what is about all users and about the files of the server.
-func (n *Shown) MaySeeAll(a Actor) error {
-	if err := n.MayAsk(a); err != nil {
-		return err
-	}
-	if !n.seesAll(a) {
-		return refusal(http.StatusForbidden, "this is shown to the super user, and to visitors to which the ACL of / "+
-			"gives every permission by name")
-	}
-	return nil
 }

@@ -123,15 +123,11 @@ func (t *touched) addACLs(before, after *datatree.State) {
 func compare(before, after *datatree.State, path string) *PastChange {
 	old, now := before.Lookup([]byte(path)), after.Lookup([]byte(path))
 	c := &PastChange{Path: path, What: []string{}}
-	text := func(s *datatree.State, id datatree.NodeID) string {
-		data := s.Data(id)
-		return coordination.Text(data, true)
-	}
 	if old != 0 {
-		c.Before = text(before, old)
+		c.Before = coordination.Text(before.Data(old), true)
 	}
 	if now != 0 {
-		c.After = text(after, now)
+		c.After = coordination.Text(after.Data(now), true)
 	}
 	switch {
 	case old == 0 && now == 0:

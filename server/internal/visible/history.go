@@ -74,16 +74,7 @@ func (n *Shown) History(ctx context.Context, a Actor, path string) (*History, er
 	case !all && !mayNow:
 		return nil, proto.ErrNoAuth
 	}
-	select {
-	case n.reading <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-n.reading }()
-	h, err := past.Of(ctx, n.dirs(), path, historyLimits)
-	if errors.Is(err, past.ErrLarge) {
-		return nil, refusal(http.StatusInsufficientStorage, err.Error()+": use warren wal dump")
-	}
+	h, err := readLog(ctx, n, func() (*past.History, error) { return past.Of(ctx, n.dirs(), path, historyLimits) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +101,21 @@ func (n *Shown) History(ctx context.Context, a Actor, path string) (*History, er
 		told.Versions = append(told.Versions, one)
 	}
 	return told, nil
+}
+
+// readLog reads a history when no other one is read.
+func readLog[T any](ctx context.Context, n *Shown, read func() (*T, error)) (*T, error) {
+	select {
+	case n.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-n.reading }()
+	found, err := read()
+	if errors.Is(err, past.ErrLarge) {
+		return nil, refusal(http.StatusInsufficientStorage, err.Error()+": use warren wal dump")
+	}
+	return found, err
 }
 
 // mayRead reports whether an ACL lets ids read. One that is not known does not.

@@ -64,11 +64,8 @@ var errPastBusy = refusal(http.StatusTooManyRequests, "the past is being looked 
 
 // begin takes the lock, if the visitor may see all that was.
 func (n *Shown) begin(a Actor) error {
-	if err := n.MayAsk(a); err != nil {
+	if err := n.needsAll(a, errNeedsAll); err != nil {
 		return err
-	}
-	if !n.seesAll(a) {
-		return errNeedsAll
 	}
 	if !n.past.mu.TryLock() {
 		return errPastBusy

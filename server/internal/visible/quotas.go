@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/datatree/quota"
-	"github.com/seed94657493/warren/proto"
 )
 
 // Limits are those of a quota; -1 stands for none.
@@ -31,11 +30,8 @@ func (n *Shown) Quota(a Actor, path string) (*Quota, error) {
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
 	state := n.Store.State
-	switch id := state.Lookup([]byte(path)); {
-	case id == 0:
-		return nil, proto.ErrNoNode
-	case !n.MayRead(id, a.IDs):
-		return nil, proto.ErrNoAuth
+	if _, err := n.Readable(path, a.IDs); err != nil {
+		return nil, err
 	}
 	limits, used := quota.None(), quota.None()
 	at := quota.Root + strings.TrimSuffix(path, "/") + "/"

@@ -49,6 +49,8 @@ var (
 	// ErrMayNotSteer means that the visitor lacks permissions for orders.
 	ErrMayNotSteer = refusal(http.StatusForbidden,
 		"steering needs every permission on the root of the tree, as the super user has it")
+	errMayNotSeeAll = refusal(http.StatusForbidden, "this is shown to the super user, and to visitors to which the "+
+		"ACL of / gives every permission by name")
 	// errGone means that a page cannot go on after a znode, because that znode is gone.
 	errGone = refusal(http.StatusGone, "the znode after which the page begins is gone: begin with the first page")
 )
@@ -67,16 +69,22 @@ func (n *Shown) MayAsk(a Actor) error {
 // seesAll reports whether the actor may have what is secret: with every permission on the root.
 func (n *Shown) seesAll(a Actor) bool { return len(a.IDs) > 0 && n.OwnsRoot(a.IDs) }
 
-// MaySteer returns nil if the actor may give orders: with every permission on the root.
-func (n *Shown) MaySteer(a Actor) error {
+// needsAll returns why an actor may not have what is for those only that see all: refused, or what MayAsk returns.
+func (n *Shown) needsAll(a Actor, refused error) error {
 	if err := n.MayAsk(a); err != nil {
 		return err
 	}
 	if !n.seesAll(a) {
-		return ErrMayNotSteer
+		return refused
 	}
 	return nil
 }
+
+// MaySteer returns nil if the actor may give orders: with every permission on the root.
+func (n *Shown) MaySteer(a Actor) error { return n.needsAll(a, ErrMayNotSteer) }
+
+// MaySeeAll returns why the actor may not see what is about all users and about the files of the server.
+func (n *Shown) MaySeeAll(a Actor) error { return n.needsAll(a, errMayNotSeeAll) }
 
 // Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they are
 // not the super user's, which is how a wrong password shows.

@@ -29,10 +29,8 @@ const (
 	itemsPerLock    = 256      // znodes under one hold of Store.Mu
 )
 
-func errTooMany() error {
-	return refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf(
-		"the subtree has more than %d znodes, or more than %d MiB: use warren shell", SubtreeMax, subtreeBytesMax>>20))
-}
+var errTooMany = refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf(
+	"the subtree has more than %d znodes, or more than %d MiB: use warren shell", SubtreeMax, subtreeBytesMax>>20))
 
 // Subtree lists the znodes at and below a path, parents first. It leaves out the children of a znode that the actor
 // may not read.
@@ -62,7 +60,7 @@ func (n *Shown) Subtree(a Actor, root string, withData bool) (all []Item, err er
 					})
 				}
 				if len(names)+len(all) > SubtreeMax || size > subtreeBytesMax {
-					return errTooMany()
+					return errTooMany
 				}
 			}
 			return nil

@@ -2,13 +2,11 @@ package visible
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/coordination"
@@ -56,28 +54,18 @@ func (l line) first() string { return coordination.First(slices.Collect(maps.Key
 // Terms returns who has led an election, or held a lock. It needs what Past needs, because the log has znodes that
 // the visitor may not have read.
 func (n *Shown) Terms(ctx context.Context, a Actor, path string) (*Terms, error) {
-	if err := n.MayAsk(a); err != nil {
+	if err := n.needsAll(a, errNeedsAll); err != nil {
 		return nil, err
-	}
-	if !n.seesAll(a) {
-		return nil, errNeedsAll
 	}
 	now, last, err := n.lineOf(path)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case n.reading <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-n.reading }()
-	d := n.dirs()
-	d.Last = last
-	moves, err := past.Below(ctx, d, path, termLimits)
-	if errors.Is(err, past.ErrLarge) {
-		return nil, refusal(http.StatusInsufficientStorage, err.Error()+": use warren wal dump")
-	}
+	moves, err := readLog(ctx, n, func() (*past.Moves, error) {
+		d := n.dirs()
+		d.Last = last
+		return past.Below(ctx, d, path, termLimits)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +90,9 @@ func (n *Shown) lineOf(path string) (all line, last proto.Zxid, err error) {
 		if coordination.IsShared(name) {
 			return nil, 0, errNoLine
 		}
-		all[name] = contenderOf(state, child)
+		all[name] = contender{state.Stat(child).EphemeralOwner, coordination.Text(state.Data(child), true)}
 	}
 	return all, state.LastZxid(), nil
-}
-
-func contenderOf(state *datatree.State, id datatree.NodeID) contender {
-	data := state.Data(id)
-	return contender{proto.SessionID(state.Stat(id).EphemeralOwner), coordination.Text(data, true)}
 }
 
 // termsOf follows a line back from what it is now.

@@ -112,14 +112,11 @@ func (w *walk) step() (more bool, err error) {
 
 // begin returns the znode with which a step begins, 0 if there is none.
 func (w *walk) begin() (datatree.NodeID, error) {
-	state := w.state
-	if w.under = state.Lookup([]byte(w.path)); w.under == 0 {
-		return 0, proto.ErrNoNode
+	state, after := w.state, w.after
+	var err error
+	if w.under, err = w.n.Readable(w.path, w.ids); err != nil {
+		return 0, err
 	}
-	if !w.opens(w.under) {
-		return 0, proto.ErrNoAuth
-	}
-	after := w.after
 	if after == "" && w.begun != nil {
 		w.begun()
 	}

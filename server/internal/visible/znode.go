@@ -160,12 +160,9 @@ func (n *Shown) Children(a Actor, path, after string, limit int) (*Children, err
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
 	state := n.Store.State
-	parent := state.Lookup([]byte(path))
-	switch {
-	case parent == 0:
-		return nil, proto.ErrNoNode
-	case !n.MayRead(parent, a.IDs):
-		return nil, proto.ErrNoAuth
+	parent, err := n.Readable(path, a.IDs)
+	if err != nil {
+		return nil, err
 	}
 	page := &Children{Path: path, Total: state.Node(parent).NumChildren, Order: "name", Children: []Child{}}
 	var ids []datatree.NodeID
