@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
@@ -115,15 +116,13 @@ func (f *Facts) addTree(e *Ensemble) {
 
 // lastTree returns what is known of the tree; nil if the server has never served.
 func (f *Facts) lastTree() *facts.Tree {
+	var now *facts.Tree
 	if f.Serving() {
-		t := f.Tree()
-		f.keeper.mu.Lock()
-		defer f.keeper.mu.Unlock()
-		f.keeper.tree = t
-		return t
+		now = f.Tree()
 	}
 	f.keeper.mu.Lock()
 	defer f.keeper.mu.Unlock()
+	f.keeper.tree = cmp.Or(now, f.keeper.tree)
 	return f.keeper.tree
 }
 

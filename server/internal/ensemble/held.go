@@ -166,11 +166,7 @@ func (f *Facts) HeldFor(id int64, question string) []byte {
 	if told == nil {
 		return nil
 	}
-	text, err := json.Marshal(told)
-	if err != nil {
-		panic("facts: a record of this package cannot be written: " + err.Error())
-	}
-	text = seal.Seal(nil, nil, text, []byte(question))
+	text := seal.Seal(nil, nil, written(told), []byte(question))
 	f.seals.put(asks, now, text)
 	return text
 }
@@ -315,6 +311,13 @@ func (f *Facts) answersTo(question string) []answer {
 	return all
 }
 
+// says is what this server says to another one, behind a word: its id, the length of the rest, and that, which has
+// fewer than 64 KiB.
+func (f *Facts) says(word, rest string) string {
+	b := binary.BigEndian.AppendUint64([]byte(word), uint64(f.host.ID))
+	return string(append(binary.BigEndian.AppendUint16(b, uint16(len(rest))), rest...))
+}
+
 func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, question string) ([]byte, error) {
 	switch {
 	case at.Silent != "":
@@ -328,9 +331,7 @@ func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, qu
 	if err != nil {
 		return nil, err
 	}
-	own := binary.BigEndian.AppendUint64([]byte(HeldWord), uint64(f.host.ID))
-	own = append(binary.BigEndian.AppendUint16(own, uint16(len(question))), question...) // paths are shorter
-	text, err := f.keeper.askBytes(ctx, at.Address, string(own), heldBytesMax)
+	text, err := f.keeper.askBytes(ctx, at.Address, f.says(HeldWord, question), heldBytesMax)
 	if err != nil {
 		return nil, err
 	}

@@ -107,10 +107,13 @@ func (f *Facts) Record() *findings.Record {
 }
 
 // RecordText is Record as JSON.
-func (f *Facts) RecordText() []byte {
-	text, err := json.Marshal(f.Record())
+func (f *Facts) RecordText() []byte { return written(f.Record()) }
+
+// written is a record of this package as JSON.
+func written(record any) []byte {
+	text, err := json.Marshal(record)
 	if err != nil {
-		panic("facts: a record of this package cannot be written: " + err.Error())
+		panic("ensemble: a record of this package cannot be written: " + err.Error())
 	}
 	return text
 }

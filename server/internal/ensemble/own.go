@@ -19,8 +19,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 	s := findings.Server{Heard: now, Clock: now, Address: k.address, Instance: k.instance,
 		Key: k.key.PublicKey().Bytes(), Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(),
 		Draining: f.Draining(), Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
-	s.Tasks = f.takesTasks() == nil
-	s.Program = f.Program
+	s.Tasks, s.Program = f.takesTasks() == nil, f.Program
 	s.Version, _, _ = strings.Cut(f.Version, ",")
 	if f.Config.Admin.Enabled {
 		s.AdminPort = f.Config.Admin.Port

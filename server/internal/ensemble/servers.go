@@ -108,6 +108,5 @@ func since1970(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	v := t.UnixMilli()
-	return &v
+	return new(t.UnixMilli())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/cipher"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,10 +140,7 @@ func (f *Facts) TaskFrom(id int64, sealed []byte) []byte {
 	if err != nil || json.Unmarshal(text, &t) != nil {
 		return []byte(taskUnread)
 	}
-	if text, err = json.Marshal(f.carryOutTask(id, &t)); err != nil {
-		panic("ensemble: a record of this package cannot be written: " + err.Error())
-	}
-	return tells.Seal(nil, nil, text, sealed)
+	return tells.Seal(nil, nil, written(f.carryOutTask(id, &t)), sealed)
 }
 
 func (f *Facts) carryOutTask(from int64, t *Task) *TaskAnswer {
@@ -256,17 +252,12 @@ func (f *Facts) sendTask(ctx context.Context, at *findings.Server, t *Task) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		panic("ensemble: a record of this package cannot be written: " + err.Error())
-	}
+	text := written(t)
 	if len(text) > taskMax {
 		return nil, errTaskLong
 	}
 	sealed := asks.Seal(nil, nil, text, nil)
-	word := binary.BigEndian.AppendUint64([]byte(TaskWord), uint64(own))
-	word = append(binary.BigEndian.AppendUint16(word, uint16(len(sealed))), sealed...)
-	told, err := f.keeper.askBytes(ctx, at.Address, string(word), taskAnswerMax)
+	told, err := f.keeper.askBytes(ctx, at.Address, f.says(TaskWord, string(sealed)), taskAnswerMax)
 	switch {
 	case errors.Is(err, errLate) && len(t.Ticket) > 0:
 		return nil, errTaskLate

@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
@@ -35,13 +36,12 @@ func (f *Facts) Started(starts []time.Time) { f.keeper.starts = starts }
 
 // ofCertificates are the findings about the certificates that this server shows now. REQUIRES: keeper.mu.
 func (f *Facts) ofCertificates(now time.Time) (all []findings.Finding) {
-	shown := f.keeper.certificates
+	shown := slices.Clone(f.keeper.certificates)
 	if keys := f.front.Keys(); keys != nil {
-		shown = append(shown[:len(shown):len(shown)], certificate{"the certificate of the client ports", keys.Expires})
+		shown = append(shown, certificate{"the certificate of the client ports", keys.Expires})
 	}
 	if keys := f.host.Keys(); keys != nil {
-		shown = append(shown[:len(shown):len(shown)],
-			certificate{"the certificate for the other servers", keys.Expires})
+		shown = append(shown, certificate{"the certificate for the other servers", keys.Expires})
 	}
 	for _, c := range shown {
 		all = append(all, findings.Certificate(c.of, c.expires(), now)...)
