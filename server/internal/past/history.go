@@ -76,48 +76,42 @@ var (
 func Of(ctx context.Context, d rebuild.Dirs, path string, most Limits) (*History, error) {
 	ctx, cancel := context.WithTimeout(ctx, most.Time)
 	defer cancel()
-	r := newReading(newSource(ctx, d, most), path, most)
-	short, err := r.backwards(r.file)
-	if err != nil {
+	r := newReading(newSource(ctx, d, most), path)
+	if err := r.backwards(r.file); err != nil {
 		return nil, err
 	}
-	r.h.Cut = r.h.Cut || short
-	if r.h.Cut && r.h.From == 0 {
-		return nil, ErrLarge
-	}
-	if !r.h.Cut {
+	if !r.cut {
 		if err := r.found(); err != nil {
 			return nil, err
 		}
 	}
 	r.keep()
 	r.permissions()
-	slices.Reverse(r.h.Versions)
-	return r.h, nil
+	slices.Reverse(r.versions)
+	return &History{Versions: r.versions, From: r.from, Cut: r.cut}, nil
 }
 
-// reading is one call of Of. h.Versions has the oldest version first until the end.
+// reading is one call of Of. versions has the oldest version first until the end.
 type reading struct {
 	*source
-	path  []byte
-	most  Limits
-	h     *History
-	owner proto.SessionID // of the znode, if it is ephemeral and the present file has created it
+	path     []byte
+	versions []Version
+	owner    proto.SessionID // of the znode, if it is ephemeral and the present file has created it
 
 	noted []Version // of the present file
 	held  int       // bytes of data of noted
 }
 
-func newReading(s *source, path string, most Limits) *reading {
-	r := &reading{source: s, path: []byte(path), most: most, h: &History{}}
+func newReading(s *source, path string) *reading {
+	r := &reading{source: s, path: []byte(path)}
 	s.about, s.does, s.ends = r.path, r.changed, r.closed
 	return r
 }
 
 // file reads one file of the log. It reports whether an older one may be read.
 func (r *reading) file(name string) (more bool, err error) {
-	if len(r.h.Versions) >= r.most.Versions {
-		r.h.Cut = true
+	if len(r.versions) >= r.most.Versions {
+		r.cut = true
 		return false, nil
 	}
 	r.noted, r.held, r.owner = nil, 0, 0
@@ -125,15 +119,8 @@ func (r *reading) file(name string) (more bool, err error) {
 	if err != nil || first == 0 {
 		return err == nil, err
 	}
-	r.h.Versions, r.h.From = append(r.noted, r.h.Versions...), first
-	if over := len(r.h.Versions) - r.most.Versions; over > 0 {
-		r.dropped = r.h.Versions[over-1].Zxid
-		r.h.Versions, r.h.Cut = slices.Clone(r.h.Versions[over:]), true
-	}
-	if r.h.Cut {
-		r.h.From = r.behindDropped(r.h.Versions[0].Zxid)
-	}
-	return !r.h.Cut, nil
+	r.versions = joined(r.source, first, r.noted, r.versions, func(v *Version) proto.Zxid { return v.Zxid })
+	return !r.cut, nil
 }
 
 // changed notes a change of the znode.
@@ -176,15 +163,15 @@ func (r *reading) note(v Version) {
 	if len(r.noted) > r.most.Versions {
 		r.held -= len(r.noted[0].Data)
 		r.dropped = r.noted[0].Zxid
-		r.noted, r.h.Cut = r.noted[1:], true
+		r.noted, r.cut = r.noted[1:], true
 	}
 }
 
 // keep drops the data of old versions beyond the limit.
 func (r *reading) keep() {
 	held := 0
-	for i := len(r.h.Versions) - 1; i >= 0; i-- {
-		v := &r.h.Versions[i]
+	for i := len(r.versions) - 1; i >= 0; i-- {
+		v := &r.versions[i]
 		if held += len(v.Data); held > r.most.Data {
 			v.Data, v.HasData = nil, false
 		}
@@ -194,8 +181,8 @@ func (r *reading) keep() {
 // permissions tells each version the ACL that a version before it has set. A delete ends that.
 func (r *reading) permissions() {
 	var acl []proto.ACL
-	for i := range r.h.Versions {
-		v := &r.h.Versions[i]
+	for i := range r.versions {
+		v := &r.versions[i]
 		switch {
 		case v.ACL != nil:
 			acl = v.ACL
@@ -214,21 +201,21 @@ func (r *reading) found() error {
 		return fmt.Errorf("past: %w", err)
 	}
 	for _, m := range slices.Backward(list) { // the oldest reaches back furthest
-		if r.h.From != 0 && m.Zxid >= r.h.From {
+		if r.from != 0 && m.Zxid >= r.from {
 			break
 		}
 		if m.Size > r.left {
-			r.h.Cut = true
+			r.cut = true
 			return nil
 		}
 		s := &finder{path: r.path}
 		switch _, err := r.Load(m.Name, s); {
 		case errors.Is(err, iofs.ErrNotExist): // purged
 		case err != nil && !errors.Is(err, errFound):
-			r.h.Cut = true // there is no time left, or the snapshot is damaged, which is the operator's affair
+			r.cut = true // there is no time left, or the snapshot is damaged, which is the operator's affair
 			return nil
-		case s.v != nil && s.v.Zxid <= r.Last && (r.h.From == 0 || s.v.Zxid < r.h.From):
-			r.h.Versions = append([]Version{*s.v}, r.h.Versions...)
+		case s.v != nil && s.v.Zxid <= r.Last && (r.from == 0 || s.v.Zxid < r.from):
+			r.versions = append([]Version{*s.v}, r.versions...)
 			return nil
 		default:
 			return nil

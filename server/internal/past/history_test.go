@@ -185,11 +185,11 @@ func FuzzRecord(f *testing.F) {
 	f.Add((&proto.MultiTxn{Txns: []proto.SubTxn{{Type: proto.OpDelete,
 		Data: (&proto.DeleteTxn{Path: text("/a")}).AppendTo(nil)}}}).AppendTo(h.AppendTo(nil)))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		r := newReading(&source{}, "/a", usual)
+		r := newReading(&source{most: usual}, "/a")
 		if r.record(payload) == nil && len(r.noted) > 0 {
 			require.Contains(t, string(payload), "/a")
 		}
-		b := newBelow(&source{}, "/a", usual)
+		b := newBelow(&source{most: usual}, "/a")
 		if b.record(payload) == nil && len(b.noted) > 0 {
 			require.Contains(t, string(payload), "/a/"+b.noted[0].Name)
 		}

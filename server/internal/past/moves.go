@@ -34,32 +34,26 @@ type Moves struct {
 func Below(ctx context.Context, d rebuild.Dirs, parent string, most Limits) (*Moves, error) {
 	ctx, cancel := context.WithTimeout(ctx, most.Time)
 	defer cancel()
-	r := newBelow(newSource(ctx, d, most), parent, most)
-	short, err := r.backwards(r.file)
-	if err != nil {
+	r := newBelow(newSource(ctx, d, most), parent)
+	if err := r.backwards(r.file); err != nil {
 		return nil, err
 	}
-	r.m.Cut = r.m.Cut || short
-	if r.m.Cut && r.m.From == 0 {
-		return nil, ErrLarge
-	}
-	slices.Reverse(r.m.All)
-	return r.m, nil
+	slices.Reverse(r.moves)
+	return &Moves{All: r.moves, From: r.from, Cut: r.cut}, nil
 }
 
-// below is one call of Below. m.All has the oldest move first until the end.
+// below is one call of Below. moves has the oldest move first until the end.
 type below struct {
 	*source
 	parent []byte
-	most   Limits
-	m      *Moves
+	moves  []Move
 
 	noted  []Move                     // of the present file
 	owners map[string]proto.SessionID // of the ephemeral children that the present file has created and not deleted
 }
 
-func newBelow(s *source, parent string, most Limits) *below {
-	r := &below{source: s, parent: []byte(parent), most: most, m: &Moves{}, owners: map[string]proto.SessionID{}}
+func newBelow(s *source, parent string) *below {
+	r := &below{source: s, parent: []byte(parent), owners: map[string]proto.SessionID{}}
 	s.about, s.does, s.ends = r.parent, r.changed, r.closed
 	return r
 }
@@ -71,15 +65,8 @@ func (r *below) file(name string) (more bool, err error) {
 	if err != nil || first == 0 {
 		return err == nil, err
 	}
-	r.m.All, r.m.From = append(r.noted, r.m.All...), first
-	if over := len(r.m.All) - r.most.Versions; over > 0 {
-		r.dropped = r.m.All[over-1].Zxid
-		r.m.All, r.m.Cut = slices.Clone(r.m.All[over:]), true
-	}
-	if r.m.Cut {
-		r.m.From = r.behindDropped(r.m.All[0].Zxid)
-	}
-	return !r.m.Cut, nil
+	r.moves = joined(r.source, first, r.noted, r.moves, func(m *Move) proto.Zxid { return m.Zxid })
+	return !r.cut, nil
 }
 
 // childOf returns the name of a child of the parent, nil for any other path.
@@ -138,6 +125,6 @@ func (r *below) note(m Move) {
 	if r.noted = append(r.noted, m); len(r.noted) >= 2*r.most.Versions {
 		over := len(r.noted) - r.most.Versions
 		r.dropped = r.noted[over-1].Zxid
-		r.noted, r.m.Cut = append([]Move{}, r.noted[over:]...), true
+		r.noted, r.cut = append([]Move{}, r.noted[over:]...), true
 	}
 }

@@ -17,10 +17,13 @@ import (
 // source reads files of the log, as many bytes of them as it may, and decodes their txns.
 type source struct {
 	*rebuild.Reader
+	most  Limits
 	left  int64 // bytes that may be read
 	multi proto.MultiTxn
 
-	dropped proto.Zxid // the txn of what was dropped last, because the limits allow no more
+	from    proto.Zxid // the first txn that was looked at, of which nothing was dropped; 0 before
+	cut     bool       // there are older files that were not read, or something was dropped, because of the limits
+	dropped proto.Zxid // the txn of what was dropped last
 
 	about []byte // is in every txn that changes what is looked for
 	// does is called with each change, and with the state of the znode after it. Both are valid during the call only.
@@ -30,44 +33,53 @@ type source struct {
 }
 
 func newSource(ctx context.Context, d rebuild.Dirs, most Limits) *source {
-	return &source{Reader: rebuild.NewReader(ctx, d, most.Pace), left: most.Bytes}
+	return &source{Reader: rebuild.NewReader(ctx, d, most.Pace), most: most, left: most.Bytes}
 }
 
 // errNoRoom means that a file is larger than what may still be read.
 var errNoRoom = errors.New("the file is too large")
 
-// backwards hands over the files of the log, the newest first, until file wants no more. short is true if there are
-// older ones that the limits forbid.
-func (s *source) backwards(file func(name string) (more bool, err error)) (short bool, err error) {
+// backwards hands over the files of the log, the newest first, until file wants no more, or the limits forbid it. The
+// error is ErrLarge if they allow not even one.
+func (s *source) backwards(file func(name string) (more bool, err error)) error {
 	names, err := wal.Names(s.FS, s.Log)
 	if err != nil {
-		return false, err
+		return err
 	}
-	for _, name := range slices.Backward(names) {
-		if first, _, _ := wal.FileZxid(name); first > s.Last {
+	more := true
+	for i := len(names) - 1; i >= 0 && more; i-- {
+		if first, _, _ := wal.FileZxid(names[i]); first > s.Last {
 			continue
 		}
-		switch more, err := file(name); {
+		switch more, err = file(names[i]); {
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errNoRoom):
-			return true, nil
+			s.cut, more = true, false
 		case errors.Is(err, iofs.ErrNotExist): // purged
-			return false, nil
+			more = false
 		case err != nil:
-			return false, err
-		case !more:
-			return false, nil
+			return err
 		}
 	}
-	return false, nil
+	if s.cut && s.from == 0 {
+		return ErrLarge
+	}
+	return nil
 }
 
-// behindDropped returns the first txn of which nothing was dropped, given that of the oldest that is kept: a multi may
-// have both.
-func (s *source) behindDropped(oldest proto.Zxid) proto.Zxid {
-	if oldest == s.dropped {
-		oldest++
+// joined returns what a file has, and behind it what newer files have: the newest of both, as many as may be. first is
+// the first txn of the file.
+func joined[T any](s *source, first proto.Zxid, has, newer []T, zxidOf func(*T) proto.Zxid) []T {
+	all := append(has, newer...)
+	if over := len(all) - s.most.Versions; over > 0 {
+		s.dropped = zxidOf(&all[over-1])
+		all, s.cut = slices.Clone(all[over:]), true
 	}
-	return oldest
+	if s.from = first; s.cut {
+		if s.from = zxidOf(&all[0]); s.from == s.dropped { // a multi may have both
+			s.from++
+		}
+	}
+	return all
 }
 
 // scan decodes one file of the log. It returns the zxid of the first txn, or 0 if the file is empty.
