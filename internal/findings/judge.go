@@ -129,10 +129,9 @@ func (j *judge) server(s *Server) {
 		if s.WaitsFor != "" {
 			f = Waits(s.WaitsFor)
 			if len(j.leaders) == 1 {
-				f.Remedy = fmt.Sprintf("%s leads, but does not hear from it: both ports of the server.N lines must "+
-					"be "+
-					"open between all servers, in both directions, and the lines and certificates must be right",
-					j.leaders[0].name())
+				f.Remedy = j.leaders[0].name() + " leads, but does not hear from it: both ports of the server.N " +
+					"lines must be open between all servers, in both directions, and the lines and certificates must " +
+					"be right"
 			}
 		}
 		if j.excused(s) || j.mayLead(s) {
@@ -268,8 +267,7 @@ func (j *judge) leaderless() {
 		j.add(nil, find(Critical, "no-quorum", "start the missing servers, until more than half of the "+
 			"voters run; the ports between the servers must be open in both directions",
 			"there is no leader, and no client can write; no answer from %s (%s)",
-			names(missing), strings.Join(silent, "; ")),
-			since)
+			names(missing), strings.Join(silent, "; ")), since)
 	}
 }
 

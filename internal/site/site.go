@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -144,9 +145,7 @@ func (s *Site) add(file, label, group string, parent *page) (*page, error) {
 	if p.title == "" {
 		return nil, fmt.Errorf("%s: the page does not begin with a title", file)
 	}
-	if p.label = label; label == "" {
-		p.label = p.title
-	}
+	p.label = cmp.Or(label, p.title)
 	if s.byOut[p.out] != nil {
 		return nil, fmt.Errorf("%s and %s would both become %s", file, s.byOut[p.out].file, p.out)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // command is one entry of the table. Source: operations 3.4.
@@ -85,9 +87,6 @@ func reset(counters func(Node)) func(*Server, *http.Request) answer {
 	}
 }
 
-// notServing is the error of commands that need a server. Source: operations 2.2.
-const notServing = "This ZooKeeper instance is not currently serving requests"
-
 // command runs the command that the client calls by name. Checks are in ZooKeeper's order.
 func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 	c := s.commands[name]
@@ -104,7 +103,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if !c.offline && !s.o.Node.Serving() {
-		s.send(w, http.StatusOK, outcome(name, notServing))
+		s.send(w, http.StatusOK, outcome(name, facts.NotServing))
 		return
 	}
 	if c.auth {

@@ -99,9 +99,9 @@ func TestNotServing(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		if slices.Contains([]string{"environment", "get_trace_mask", "set_trace_mask", "system_properties", "zabstate",
 			"monitor"}, c.name) {
-			require.NotContains(t, body, notServing, name)
+			require.NotContains(t, body, facts.NotServing, name)
 		} else {
-			require.Equal(t, "{\n  \"command\" : \""+name+"\",\n  \"error\" : \""+notServing+"\"\n}", body)
+			require.Equal(t, "{\n  \"command\" : \""+name+"\",\n  \"error\" : \""+facts.NotServing+"\"\n}", body)
 		}
 	}
 	resp, _ := ask(t, s, "GET", "/readyz")
@@ -115,7 +115,7 @@ func TestNotServing(t *testing.T) {
 func TestLeaderWithoutClients(t *testing.T) {
 	s := New(Options{Node: &fakeNode{leaves: true}})
 	_, body := ask(t, s, "GET", "/commands/dirs")
-	require.NotContains(t, body, notServing)
+	require.NotContains(t, body, facts.NotServing)
 	for path, status := range map[string]int{"/readyz": http.StatusOK,
 		"/readyz?clients": http.StatusServiceUnavailable} {
 		resp, body := ask(t, s, "GET", path)
@@ -136,7 +136,7 @@ func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 	node.down = true
 	s := New(Options{Node: node})
 	_, body := ask(t, s, "GET", "/readyz")
-	require.Equal(t, notServing+"\n", body)
+	require.Equal(t, facts.NotServing+"\n", body)
 
 	z := node.ensemble.Zab.ZabMember
 	z.Outside = true
@@ -149,7 +149,7 @@ func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 	resp, body := ask(t, s, "GET", "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 	const reasons = "critical: server 1: stays outside\n  do: adopt it\nnotice: is drained\n"
-	require.Equal(t, notServing+"\n"+reasons, body)
+	require.Equal(t, facts.NotServing+"\n"+reasons, body)
 	node.down = false
 	resp, body = ask(t, s, "GET", "/readyz")
 	require.Equal(t, http.StatusOK, resp.StatusCode)

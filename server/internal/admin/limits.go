@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -189,11 +190,9 @@ func (at *place) Close() error {
 
 // leave takes a place out of the list, and reports whether it was there. REQUIRES: mu.
 func (p *Places) leave(at *place) bool {
-	for i, other := range p.mu.open {
-		if other == at {
-			p.mu.open = append(p.mu.open[:i], p.mu.open[i+1:]...)
-			return true
-		}
+	i := slices.Index(p.mu.open, at)
+	if i >= 0 {
+		p.mu.open = slices.Delete(p.mu.open, i, i+1)
 	}
-	return false
+	return i >= 0
 }

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -75,18 +76,14 @@ type Server struct {
 // New returns a server that does not listen yet.
 func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, zap.NewNop())
-	if o.CommandURL == "" {
-		o.CommandURL = "/commands"
-	}
+	o.CommandURL = cmp.Or(o.CommandURL, "/commands")
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 30 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Labels == nil {
-		o.Labels = sessions.NewLabels()
-	}
+	o.Labels = cmp.Or(o.Labels, sessions.NewLabels())
 	o.Handshakes = cmp.Or(o.Handshakes, limits.NewHandshakes(limits.NewTurns()))
 	if o.Orders == nil {
 		o.Orders = orders.New(orders.Options{Log: o.Log, Now: o.Now})
@@ -145,7 +142,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if name, ok := strings.CutPrefix(r.URL.Path, s.o.CommandURL); ok && (name == "" || name[0] == '/') {
 		if name = strings.TrimPrefix(name, "/"); name == "" {
-			s.list(w, r)
+			onlyGet(w, r, s.list)
 		} else {
 			s.command(w, r, name)
 		}
@@ -161,7 +158,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/readyz":
 		onlyGet(w, r, s.ready)
 	case s.o.PProf && strings.HasPrefix(path, "/debug/pprof/"):
-		profile(w, r)
+		onlyGet(w, r, profile)
 	default:
 		http.NotFound(w, r)
 	}
@@ -250,7 +247,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	status, text := http.StatusOK, "ok\n"
 	switch {
 	case !s.o.Node.Serving():
-		status, text = http.StatusServiceUnavailable, notServing+"\n"
+		status, text = http.StatusServiceUnavailable, facts.NotServing+"\n"
 	case s.o.Node.Draining():
 		status, text = http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n"
 	case !s.o.Node.TakesClients():
@@ -269,24 +266,17 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 // list names the commands. Source: operations 3.2.
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	onlyGet(w, r, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		var page strings.Builder
-		for _, name := range s.names {
-			page.WriteString(`<a href="` + html.EscapeString(s.o.CommandURL) + "/" + name + `">` +
-				name + "</a>\n<br/>\n")
-		}
-		_, _ = w.Write([]byte(page.String()))
-	})
+func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	var page strings.Builder
+	for _, name := range s.names {
+		fmt.Fprintf(&page, "<a href=\"%s/%s\">%s</a>\n<br/>\n", html.EscapeString(s.o.CommandURL), name, name)
+	}
+	_, _ = w.Write([]byte(page.String()))
 }
 
 // profile serves Go's profiles. It has no deadline: a profile takes the requested time.
 func profile(w http.ResponseWriter, r *http.Request) {
-	if !isGet(r) {
-		methodNotAllowed(w, allowGet)
-		return
-	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
 	case "cmdline":

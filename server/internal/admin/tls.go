@@ -55,22 +55,12 @@ func (u *unified) accept() {
 	for {
 		nc, err := u.Listener.Accept()
 		if err != nil {
-			u.hand(peek{err: err})
-			if isClosed(u.closed) {
+			if !u.hand(peek{err: err}) {
 				return
 			}
 			continue
 		}
 		go u.look(nc)
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

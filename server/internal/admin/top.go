@@ -23,11 +23,8 @@ func top(s *Server, r *http.Request) answer {
 	if !given {
 		by = "requests"
 	}
-	most, err := topUsual, error(nil)
-	if text, given := argument(r, "limit"); given {
-		most, err = strconv.Atoi(text)
-	}
-	if err != nil || most < 1 || most > topMax || !slices.Contains([]string{"requests", "bytes", "time"}, by) {
+	most, ok := limitOf(r)
+	if !ok || !slices.Contains([]string{"requests", "bytes", "time"}, by) {
 		return answer{failure: topUsage, status: http.StatusBadRequest}
 	}
 	all, refused := s.showsAll(r, "top")
@@ -35,6 +32,16 @@ func top(s *Server, r *http.Request) answer {
 		return *refused
 	}
 	return answer{fields: answers.Top(s.o.Node.Top(by, most, all))}
+}
+
+// limitOf returns how many entries a request wants, and reports whether it may.
+func limitOf(r *http.Request) (most int, ok bool) {
+	text, given := argument(r, "limit")
+	if !given {
+		return topUsual, true
+	}
+	most, err := strconv.Atoi(text)
+	return most, err == nil && most >= 1 && most <= topMax
 }
 
 // showsAll reports whether a request gets what may be secret: it has credentials that may have a snapshot. refused is
@@ -55,11 +62,8 @@ const slowUsage = "slow takes limit=1 to limit=1000"
 
 // slow tells which operations were slow and why. Paths, sessions and traces may be secret, as those of top.
 func slow(s *Server, r *http.Request) answer {
-	most, err := topUsual, error(nil)
-	if text, given := argument(r, "limit"); given {
-		most, err = strconv.Atoi(text)
-	}
-	if err != nil || most < 1 || most > topMax {
+	most, ok := limitOf(r)
+	if !ok {
 		return answer{failure: slowUsage, status: http.StatusBadRequest}
 	}
 	all, refused := s.showsAll(r, "slow")

@@ -55,13 +55,12 @@ func (f *Facts) dirSize(dir string) (n int64) {
 
 // LastSnapshot returns the newest snapshot.
 func (f *Facts) LastSnapshot() LastSnapshot {
-	all, err := f.disk.Snaps.List()
-	if err != nil || len(all) == 0 {
-		return noSnapshot
-	}
-	last := LastSnapshot{Zxid: strconv.FormatUint(uint64(all[0].Zxid), 16), Timestamp: -1}
-	if at := f.LastSnapshotAt(); !at.IsZero() {
-		last.Timestamp = at.Unix()
+	last := noSnapshot
+	if all, err := f.disk.Snaps.List(); err == nil && len(all) > 0 {
+		last.Zxid = strconv.FormatUint(uint64(all[0].Zxid), 16)
+		if at := f.LastSnapshotAt(); !at.IsZero() {
+			last.Timestamp = at.Unix()
+		}
 	}
 	return last
 }

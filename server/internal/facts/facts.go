@@ -53,6 +53,9 @@ func (f *Facts) Mode() string { return f.host.Mode() }
 // Decides reports whether this server decides when sessions expire: a leader, and a standalone server.
 func (f *Facts) Decides() bool { return f.host.Rules() }
 
+// NotServing is the answer to words and commands that need a serving server, in its absence. Source: operations 2.2.
+const NotServing = "This ZooKeeper instance is not currently serving requests"
+
 // Serving reports whether the server is in service: it serves clients, or leads and leaves them to the others.
 func (f *Facts) Serving() bool { return f.Doors.InService() }
 

@@ -137,8 +137,7 @@ func (o *HandOver) dry() bool { return o.Dry }
 func (o *HandOver) done(Server) bool { return false }
 
 func (o *HandOver) carryOut(_ context.Context, w *Executor) (any, error) {
-	h, err := w.o.Server.HandOver(*o.To, o.Dry)
-	return h, err
+	return w.o.Server.HandOver(*o.To, o.Dry)
 }
 
 // EndSession is the order end_session.

@@ -40,34 +40,27 @@ func appendPath(b [][]byte, path []byte) [][]byte {
 	return append(b, path)
 }
 
-// pathOf reads one operation of a multi to its end, and returns its path. The operation after one that cannot be in a
-// multi is not found.
+// pathOf reads one operation of a multi to its end, and returns its path, with which each begins. The operation after
+// one that cannot be in a multi is not found.
 func pathOf(op proto.OpCode, r *proto.Reader) []byte {
+	var path proto.PathRequest
+	begin := *r
+	path.Decode(&begin)
 	switch op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer:
-		var req proto.CreateRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.CreateRequest).Decode(r)
 	case proto.OpCreateTTL:
-		var req proto.CreateTTLRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.CreateTTLRequest).Decode(r)
 	case proto.OpDelete:
-		var req proto.DeleteRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.DeleteRequest).Decode(r)
 	case proto.OpSetData:
-		var req proto.SetDataRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.SetDataRequest).Decode(r)
 	case proto.OpCheck:
-		var req proto.CheckVersionRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.CheckVersionRequest).Decode(r)
 	case proto.OpGetData, proto.OpGetChildren:
-		var req proto.PathWatchRequest
-		req.Decode(r)
-		return req.Path
+		new(proto.PathWatchRequest).Decode(r)
+	default:
+		return nil
 	}
-	return nil
+	return path.Path
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/ensemble"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
@@ -57,9 +58,6 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 // unready are the words that are answered also while the server does not serve.
 var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", ensemble.RecordWord, ensemble.TaskWord}
 
-// notServing is the answer to the other words while the server does not serve.
-const notServing = "This ZooKeeper instance is not currently serving requests"
-
 // Has implements the interface reporter of package serve.
 func (w *Words) Has(word string) bool { return table[word] != nil }
 
@@ -69,7 +67,7 @@ func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, ou
 	case !w.allows(word) && !(isOfServers(word) && w.mayHaveRecord(c.Remote.Addr())):
 		out.WriteString(word + ensemble.Refused)
 	case !w.TakesClients() && !slices.Contains(unready, word) && !(isOfServers(word) && w.Serving()):
-		out.WriteString(notServing)
+		out.WriteString(facts.NotServing)
 		if word != "hash" { // as in ZooKeeper
 			out.WriteByte('\n')
 		}
