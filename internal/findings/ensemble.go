@@ -10,73 +10,63 @@ func find(s Severity, check, remedy, format string, args ...any) Finding {
 	return Finding{Severity: s, Check: check, Server: NoServer, What: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// Silent is the finding of a server that does not answer.
-func Silent(why string) Finding {
-	return find(Error, "unreachable", "check whether it runs, and check the network", "does not answer: %s", why)
+// wording is how a finding about a server is put, for all of its occasions.
+type wording struct {
+	severity              Severity
+	check, remedy, format string
 }
 
-// Nameless is the finding of a server that cannot be asked because its name does not resolve where that is tried.
-func Nameless(why string) Finding {
-	return find(Error, "name",
+// with returns the finding for one occasion.
+func (w wording) with(args ...any) Finding {
+	return find(w.severity, w.check, w.remedy, w.format, args...)
+}
+
+var (
+	silent = wording{Error, "unreachable", "check whether it runs, and check the network", "does not answer: %s"}
+
+	// nameless is for a server that cannot be asked because its name does not resolve where that is tried.
+	nameless = wording{Error, "name",
 		"correct the name, repair the name server that this machine uses, or name the server by its IP address",
-		"cannot be asked by its name: %s", why)
-}
+		"cannot be asked by its name: %s"}
 
-// Unheard is the finding of a member that has never answered at its client port, and is not known to be away.
-func Unheard(why string) Finding {
-	return find(Notice, "not-known", "let the servers reach each other's client ports, so that each of them knows "+
-		"how all are", "nothing is known of it, because its client port does not answer other servers: %s", why)
-}
+	// unheard is for a member that has never answered at its client port, and is not known to be away.
+	unheard = wording{Notice, "not-known", "let the servers reach each other's client ports, so that each of them " +
+		"knows how all are",
+		"nothing is known of it, because its client port does not answer other servers: %s"}
 
-// Absent is the finding of a server that is not connected to the leader.
-func Absent(leader int64) Finding {
-	return find(Error, "unreachable", "check whether it runs, and check the network",
-		"is not connected to the leader, server %d", leader)
-}
+	absent = wording{Error, "unreachable", "check whether it runs, and check the network",
+		"is not connected to the leader, server %d"}
 
-// Ended is the finding of a server that was drained and then stopped.
-func Ended(why string) Finding {
-	return find(Notice, "stopped", "when the work on it is done, start it",
-		"was drained and does not answer now: %s", why)
-}
+	ended = wording{Notice, "stopped", "when the work on it is done, start it",
+		"was drained and does not answer now: %s"}
 
-// NotKnown is the finding of a server that nobody has heard.
-func NotKnown() Finding {
-	return find(Notice, "not-known", "give its server line a client port: server.N=host:2888:3888;2181",
-		"nothing is known of it, because the configuration does not tell its client port")
-}
+	// notKnown is for a server that nobody has heard.
+	notKnown = wording{Notice, "not-known", "give its server line a client port: server.N=host:2888:3888;2181",
+		"nothing is known of it, because the configuration does not tell its client port"}
 
-// Waits is the finding of a server that runs, does not serve and says what it waits for.
-func Waits(reason string) Finding {
-	return find(Error, "not-serving", "look at the servers that it names, also with /readyz and warren status, "+
-		"and at the network between them", "is running, but does not serve clients: %s", reason)
-}
+	// waits is for a server that runs, does not serve and says what it waits for.
+	waits = wording{Error, "not-serving", "look at the servers that it names, also with /readyz and warren status, " +
+		"and at the network between them", "is running, but does not serve clients: %s"}
 
-// NotServing is the finding of a server that runs and does not serve, with what else it says.
-func NotServing(answer string) Finding {
-	return find(Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of Warren: it "+
-		"has no quorum, or it loads its data", "is running, but does not serve clients: %s", answer)
-}
+	// notServing is for one that says something else.
+	notServing = wording{Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of " +
+		"Warren: it has no quorum, or it loads its data", "is running, but does not serve clients: %s"}
 
-// Drained is the finding of a server that an operator drains.
-func Drained() Finding {
-	return find(Notice, "drained",
+	drained = wording{Notice, "drained",
 		"when the work on it is done, restart it, or let it take clients again with warren drain --resume",
-		"is drained: it accepts no clients")
-}
+		"is drained: it accepts no clients"}
 
-// ReadOnly is the finding of a server that has lost its ensemble and serves reads.
-func ReadOnly() Finding {
-	return find(Error, "read-only", "find out why it is cut off: look at the network between the servers",
-		"is cut off from the quorum and serves reads only")
-}
+	// readOnly is for a server that has lost its ensemble and serves reads.
+	readOnly = wording{Error, "read-only", "find out why it is cut off: look at the network between the servers",
+		"is cut off from the quorum and serves reads only"}
 
-// Blank is the finding of a server without a database.
-func Blank() Finding {
-	return find(Warning, "blank", "nothing, if a majority of the other voters is up: the leader brings it up "+
+	blank = wording{Warning, "blank", "nothing, if a majority of the other voters is up: the leader brings it up " +
 		"to date; else find out whether its disk is mounted",
-		"its database is missing: it does not vote until a leader has synchronized it")
-}
+		"its database is missing: it does not vote until a leader has synchronized it"}
+
+	otherHistory = wording{Error, "other-history", RemedyOutside,
+		"says that server %d has another history: %s; that server has: %s"}
+)
 
 // RemedyOutside is what to do about a server with another history.
 const RemedyOutside = "find out where its directory comes from, with warren doctor and the directories of all " +
@@ -88,8 +78,8 @@ func Stalled(d time.Duration) Finding {
 		"is stuck: its clients have been waiting for its locks for %v", d.Round(time.Second))
 }
 
-// Outside is the finding of a server whose directory has another history than that of the leader.
-func Outside(h *History) Finding {
+// outside is the finding of a server whose directory has another history than that of the leader.
+func outside(h *History) Finding {
 	theirs := h.Theirs
 	if theirs != "" {
 		theirs = "; the leader has: " + theirs
@@ -99,20 +89,9 @@ func Outside(h *History) Finding {
 		h.Server, h.Reason, h.Own, theirs)
 }
 
-// OtherHistory is the finding of another server with another history.
-func OtherHistory(h *History) Finding {
-	return find(Error, "other-history", RemedyOutside,
-		"says that server %d has another history: %s; that server has: %s", h.Server, h.Reason, h.Theirs)
-}
-
-// Stuck is the finding of an ensemble in which too many databases are missing for an election.
-func Stuck(reason, wayOut string) Finding {
-	return find(Critical, "databases-missing", wayOut, "%s", reason)
-}
-
-// SameID is the finding of two servers with one id. An address is empty if it is not known, and has no port if only
+// sameID is the finding of two servers with one id. An address is empty if it is not known, and has no port if only
 // the host is known.
-func SameID(id int64, first, second string) Finding {
+func sameID(id int64, first, second string) Finding {
 	where := first + " and " + second
 	if first == "" || second == "" {
 		where = "one of them at " + first + second

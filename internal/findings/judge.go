@@ -95,16 +95,16 @@ func (j *judge) server(s *Server) {
 	case s.Silent != "" && !s.Named && j.unlisted(s.ID):
 		return // some list has it, but not that of the ensemble: members tells so
 	case s.Silent != "" && j.young(s.Drained, stopped):
-		j.add(s, Ended(s.Silent), s.SilentSince)
+		j.add(s, ended.with(s.Silent), s.SilentSince)
 		return
 	case s.Silent != "" && s.Heard.IsZero() && !s.Named && j.mayRun(s.ID):
-		j.add(s, Unheard(s.Silent), s.SilentSince)
+		j.add(s, unheard.with(s.Silent), s.SilentSince)
 		return
 	case s.Nameless:
-		j.add(s, Nameless(s.Silent), s.SilentSince)
+		j.add(s, nameless.with(s.Silent), s.SilentSince)
 		return
 	case s.Silent != "":
-		f := Silent(s.Silent)
+		f := silent.with(s.Silent)
 		if j.electing && s.Heard.IsZero() { // it may be about to start
 			f.Severity = Notice
 		}
@@ -112,26 +112,26 @@ func (j *judge) server(s *Server) {
 		return
 	case s.Heard.IsZero():
 		if len(j.leaders) == 1 && slices.Contains(j.leaders[0].Absent, s.ID) {
-			j.add(s, Absent(j.leaders[0].ID), time.Time{})
+			j.add(s, absent.with(j.leaders[0].ID), time.Time{})
 		} else if len(j.leaders) == 0 {
-			j.add(s, NotKnown(), time.Time{})
+			j.add(s, notKnown.with(), time.Time{})
 		}
 		return
 	}
 	switch {
 	case s.Outside != nil:
-		j.add(s, Outside(s.Outside), time.Time{})
+		j.add(s, outside(s.Outside), time.Time{})
 	case s.Mode == "read-only":
-		j.add(s, ReadOnly(), s.Since)
+		j.add(s, readOnly.with(), s.Since)
 	case s.Serving, s.Stuck, j.isTwin(s):
 	default:
-		f := NotServing(cmp.Or(s.Answer, s.Mode, "it tells no reason"))
+		f := notServing.with(cmp.Or(s.Answer, s.Mode, "it tells no reason"))
 		if s.WaitsFor != "" {
-			f = Waits(s.WaitsFor)
+			f = waits.with(s.WaitsFor)
 			if len(j.leaders) == 1 {
 				f.Remedy = j.leaders[0].name() + " leads, but does not hear from it: both ports of the server.N " +
-					"lines must be open between all servers, in both directions, and the lines and certificates must " +
-					"be right"
+					"lines must be open between all servers, in both directions, and the lines and certificates " +
+					"must be right"
 			}
 		}
 		if j.excused(s) || j.mayLead(s) {
@@ -140,10 +140,10 @@ func (j *judge) server(s *Server) {
 		j.add(s, f, s.Since)
 	}
 	if s.Blank && !s.Serving && !j.young(s.Since, settles) && !j.isTwin(s) { // a new ensemble begins so
-		j.add(s, Blank(), s.Since)
+		j.add(s, blank.with(), s.Since)
 	}
 	if s.Draining {
-		j.add(s, Drained(), time.Time{})
+		j.add(s, drained.with(), time.Time{})
 	}
 	for _, f := range s.Own {
 		j.add(s, f, f.Since)
@@ -221,14 +221,14 @@ func (j *judge) quorum() {
 
 // leaderless tells that no server leads, and why.
 func (j *judge) leaderless() {
-	var silent []string
+	var reasons []string
 	var missing []*Server
 	var since time.Time
 	known, asked := false, false
 	for i := range j.all {
 		s := &j.all[i]
 		if s.Known() && s.Stuck {
-			j.add(nil, Stuck(s.WaitsFor, s.WayOut), s.Since)
+			j.add(nil, find(Critical, "databases-missing", s.WayOut, "%s", s.WaitsFor), s.Since)
 			return // the others say the same
 		}
 		if s.Known() && !s.Since.IsZero() && (since.IsZero() || s.Since.Before(since)) {
@@ -237,12 +237,12 @@ func (j *judge) leaderless() {
 		known, asked = known || s.Known(), asked || !s.Nameless
 		if s.Silent != "" {
 			missing = append(missing, s)
-			silent = append(silent, strings.TrimPrefix(s.Address+": "+s.Silent, ": "))
+			reasons = append(reasons, strings.TrimPrefix(s.Address+": "+s.Silent, ": "))
 		}
 	}
 	differs := func(s *Server) bool { return s.ID != NoServer || s.Silent != missing[0].Silent }
 	if len(missing) > 0 && !slices.ContainsFunc(missing, differs) {
-		silent = []string{missing[0].Silent} // their addresses are their names
+		reasons = []string{missing[0].Silent} // their addresses are their names
 	}
 	voters, gone := j.voters()
 	switch {
@@ -262,12 +262,12 @@ func (j *judge) leaderless() {
 		j.add(nil, find(Critical, "no-quorum", "start servers until more than half of the voters run; if they "+
 			"do run, look at the network between this machine and them",
 			"no answer from %s (%s): no client can write, unless other machines reach them", names(missing),
-			strings.Join(silent, "; ")), since)
+			strings.Join(reasons, "; ")), since)
 	default:
 		j.add(nil, find(Critical, "no-quorum", "start the missing servers, until more than half of the "+
 			"voters run; the ports between the servers must be open in both directions",
 			"there is no leader, and no client can write; no answer from %s (%s)",
-			names(missing), strings.Join(silent, "; ")), since)
+			names(missing), strings.Join(reasons, "; ")), since)
 	}
 }
 
@@ -363,7 +363,7 @@ func (j *judge) histories() {
 		for k := range s.Strangers {
 			if h := &s.Strangers[k]; !told[h.Server] && !j.follows(h.Server) {
 				told[h.Server] = true
-				j.add(s, OtherHistory(h), time.Time{})
+				j.add(s, otherHistory.with(h.Server, h.Reason, h.Theirs), time.Time{})
 			}
 		}
 	}
@@ -434,7 +434,7 @@ func (j *judge) ids() {
 			if s.Serving && !other.Serving {
 				s, other = other, s
 			}
-			j.add(s, SameID(s.ID, other.Address, s.Address), time.Time{})
+			j.add(s, sameID(s.ID, other.Address, s.Address), time.Time{})
 			twice[s.ID] = true
 		}
 	}
@@ -445,7 +445,7 @@ func (j *judge) ids() {
 		for _, r := range j.all[i].Rivals {
 			if holder := first[r.Server]; holder != nil && !twice[r.Server] && proves(&r, holder) {
 				twice[r.Server] = true
-				j.add(&Server{ID: r.Server, Address: r.Host}, SameID(r.Server, holder.Address, r.Host), time.Time{})
+				j.add(&Server{ID: r.Server, Address: r.Host}, sameID(r.Server, holder.Address, r.Host), time.Time{})
 			}
 		}
 	}

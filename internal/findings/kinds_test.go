@@ -54,10 +54,10 @@ func made(t *testing.T) map[string]map[Severity]bool {
 					method != nil && method.Sel.Name == "add") {
 					note(n.Args[0], n.Args[1])
 				}
-			case *ast.CompositeLit: // a row of counters
-				if len(n.Elts) == 6 {
-					if _, is := n.Elts[1].(*ast.Ident); is {
-						note(n.Elts[1], n.Elts[2])
+			case *ast.CompositeLit: // a wording, or a row of counters
+				if at := len(n.Elts)/2 - 2; len(n.Elts) == 4 || len(n.Elts) == 6 {
+					if _, is := n.Elts[at].(*ast.Ident); is {
+						note(n.Elts[at], n.Elts[at+1])
 					}
 				}
 			}
