@@ -42,7 +42,7 @@ const (
 // Options configure an API.
 type Options struct {
 	Server Server
-	// Orders carries out the orders of operators; nil refuses them.
+	// Orders carries out the orders of operators.
 	Orders *orders.Executor
 	// Log receives logins, refusals and changes: it should bound how much a visitor can make it write. nil drops them.
 	Log *zap.Logger
@@ -108,7 +108,7 @@ func New(o Options) *API {
 	a.streams.begun = limits.NewAttempts(streamsInARow, streamEvery)
 	a.streams.begunByAll = limits.NewAttempts(streamsInARowAll, streamEveryAll)
 	a.streams.mu.open = map[netip.Addr]int{}
-	for _, r := range append(table(), steeringRoutes()...) {
+	for _, r := range allRoutes() {
 		if a.routes[r.path] == nil {
 			a.routes[r.path] = map[string]*route{}
 		}

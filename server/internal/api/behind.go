@@ -3,16 +3,13 @@ package api
 // behindTable are what stands behind the tree: who changed it, and from what it can be brought back.
 func behindTable() []*route {
 	return perServer(
-		&route{method: "GET", path: "/audit", name: "audit",
-			about:  "The newest lines of the audit log of a server, for visitors that may see all.",
+		&route{name: "audit", about: "The newest lines of the audit log of a server, for visitors that may see all.",
 			params: []param{limitParam}, gives: Audit{}, may: mustSeeAll, serve: reads(newest(Server.Audit))},
-		&route{method: "GET", path: "/backups", name: "backups",
-			about: "The snapshots on the disk of a server, and what the folders of warren.console.backups hold, " +
-				"for visitors that may see all.",
+		&route{name: "backups", about: "The snapshots on the disk of a server, and what the folders of " +
+			"warren.console.backups hold, for visitors that may see all.",
 			gives: Backups{}, may: mustSeeAll, serve: reads(backups)},
-		&route{method: "GET", path: "/verification", name: "verification",
-			about: "Reads the files of a backup and compares them with the checksums in its manifest: one request " +
-				"begins, others tell how far that is. For visitors that may see all.",
+		&route{name: "verification", about: "Reads the files of a backup and compares them with the checksums in " +
+			"its manifest: one request begins, others tell how far that is. For visitors that may see all.",
 			params: []param{{name: "folder", about: "as warren.console.backups names it", required: true},
 				{name: "begin", about: "1 begins a check, unless one goes on", number: true}},
 			gives: Verification{}, may: mustSeeAll, serve: reads(verification)})

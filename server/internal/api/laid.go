@@ -84,14 +84,13 @@ func Lay(data []byte, whole bool, asked string) Laid {
 // laidTable is the routes of Laid and Layout, and that which hashes passwords for ACLs.
 func laidTable() []*route {
 	return []*route{
-		{method: "GET", path: "/laid", name: "laid",
-			about: "The data of a znode, unpacked and laid out for a reader.",
+		{name: "laid", about: "The data of a znode, unpacked and laid out for a reader.",
 			params: []param{pathParam,
 				{name: "as", about: "json, yaml, xml, text or hex; packed for the bytes as they are stored"}},
 			gives: Laid{}, serve: reads(laid)},
 		{method: "POST", path: "/laid", name: "layOut", takes: Layout{}, gives: Layout{}, changes: true,
 			about: "The same text laid out, for an editor. No znode is read or changed.", serve: (*API).layOut},
-		{method: "POST", path: "/digest", name: "digest", takes: Credentials{}, gives: ACL{}, changes: true,
+		{method: "POST", name: "digest", takes: Credentials{}, gives: ACL{}, changes: true,
 			about: "The entry of an ACL for a user of scheme digest, as this server hashes its password.",
 			serve: (*API).digest},
 	}

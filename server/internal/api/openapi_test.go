@@ -22,7 +22,7 @@ type object map[string]any
 func openapi(t *testing.T) object {
 	schemas := object{}
 	paths := object{}
-	for _, r := range append(table(), steeringRoutes()...) {
+	for _, r := range allRoutes() {
 		operation := object{"operationId": r.name, "summary": r.about, "responses": object{
 			"200": object{"description": "done", "content": content(t, schemas, r)},
 			"default": object{"description": "not done",
@@ -146,7 +146,7 @@ func schemaOf(t *testing.T, schemas object, of reflect.Type) object {
 
 // isRequest reports whether a record is sent by programs, which may leave fields out.
 func isRequest(of reflect.Type) bool {
-	for _, r := range append(table(), steeringRoutes()...) {
+	for _, r := range allRoutes() {
 		if r.takes != nil && reflect.TypeOf(r.takes) == of {
 			return true
 		}

@@ -30,18 +30,15 @@ var atParam = param{name: "at", about: "a zxid in hexadecimal, or a time such as
 
 func pastTable() []*route {
 	return []*route{
-		{method: "GET", path: "/past", name: "past",
-			about: "A znode as it was, from the log and the snapshots of this server. It needs the permissions for " +
-				"a snapshot.",
+		{name: "past", about: "A znode as it was, from the log and the snapshots of this server. It needs the " +
+			"permissions for a snapshot.",
 			params: []param{atParam, pathParam, limitParam,
 				{name: "after", about: "child after which the page begins"}},
 			gives: Past{}, serve: waits(past)},
-		{method: "GET", path: "/terms", name: "terms",
-			about: "Who has led an election, or held a lock that one session at a time holds, from the log of this " +
-				"server. It needs the permissions for a snapshot.",
+		{name: "terms", about: "Who has led an election, or held a lock that one session at a time holds, from the " +
+			"log of this server. It needs the permissions for a snapshot.",
 			params: []param{pathParam}, gives: Terms{}, serve: waits(terms)},
-		{method: "GET", path: "/difference", name: "difference",
-			about: "What changed between two moments. It needs the permissions for a snapshot.",
+		{name: "difference", about: "What changed between two moments. It needs the permissions for a snapshot.",
 			params: []param{{name: "from", about: "the earlier moment, as at of past", required: true},
 				{name: "to", about: "the later one; the present if it is not given"}, underParam, limitParam},
 			gives: Difference{}, serve: waits(difference)},

@@ -23,7 +23,7 @@ import (
 
 // route is one method of one resource. openapi.json is written from the table.
 type route struct {
-	method, path string // the path is below Root
+	method, path string // the path is below Root; GET and the name, if they are not given
 	name, about  string // operationId and summary
 	params       []param
 	takes        any    // zero value of the record in the body of the request; nil for none
@@ -50,16 +50,23 @@ var (
 		number: true}
 )
 
+func allRoutes() []*route {
+	all := append(table(), steeringRoutes()...)
+	for _, r := range all {
+		r.method, r.path = cmp.Or(r.method, http.MethodGet), cmp.Or(r.path, "/"+r.name)
+	}
+	return all
+}
+
 func table() []*route {
 	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), perServer(
-		&route{method: "GET", path: "/ensemble", name: "ensemble",
-			about: "A server and its ensemble, as that server knows it.", gives: Ensemble{},
+		&route{name: "ensemble", about: "A server and its ensemble, as that server knows it.", gives: Ensemble{},
 			serve: (*API).ensemble},
-		&route{method: "GET", path: "/configuration", name: "configuration", about: "The settings of a server.",
-			gives: Configuration{}, serve: reads(configuration)}), []*route{
-		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
-		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
-			gives: Znode{}, serve: reads(znode)},
+		&route{name: "configuration", about: "The settings of a server.", gives: Configuration{},
+			serve: reads(configuration)}), []*route{
+		{name: "describe", path: "/openapi.json", about: "This description.", serve: (*API).describe},
+		{name: "znode", about: "A znode with its data.", params: []param{pathParam}, gives: Znode{},
+			serve: reads(znode)},
 		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},
 			changes: true, serve: takes((*API).create)},
 		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{},
@@ -70,45 +77,35 @@ func table() []*route {
 			gives: Done{}, changes: true, serve: (*API).delete},
 		{method: "PUT", path: "/acl", name: "setACL", about: "Sets the ACL of a znode.", takes: NewACL{},
 			gives: Done{}, changes: true, serve: takes((*API).setACL)},
-		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.",
-			params: []param{pathParam, limitParam,
-				{name: "after", about: "child after which the page begins"}}, gives: Children{},
-			serve: reads(children)},
-		{method: "GET", path: "/search", name: "search",
-			about: "Looks for znodes. Each request does a bounded part of the search.",
+		{name: "children", about: "A page of the children of a znode.", params: []param{pathParam, limitParam,
+			{name: "after", about: "child after which the page begins"}}, gives: Children{}, serve: reads(children)},
+		{name: "search", about: "Looks for znodes. Each request does a bounded part of the search.",
 			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
 				{name: "prefix", about: "how the name of a znode begins; exactly one of prefix, contains and " +
 					"letters is given"},
 				{name: "contains", about: "a part of the path below under, in any case"},
 				{name: "letters", about: "letters of the path below under, in this order, with gaps, in any case"},
-				limitParam,
-				{name: "after", about: "where the answer before this one has stopped"}},
+				limitParam, {name: "after", about: "where the answer before this one has stopped"}},
 			gives: Found{}, serve: reads(search)},
-		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of the ensemble.",
+		{name: "sessions", about: "A page of the sessions of the ensemble.",
 			params: []param{limitParam, {name: "find", about: "a part of the label, or of the address of the client"},
-				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
-			serve: asksOthers(sessions)},
-		{method: "GET", path: "/session", name: "session",
-			about:  "A session, with the locks, elections and the like in which it takes part.",
-			params: []param{{name: "label", about: "as in sessions", required: true}}, gives: SessionDetails{},
-			serve: asksOthers(session)},
-		{method: "GET", path: "/top", name: "top",
-			about:  "What causes most of the requests, bytes and time, at all servers together and at each.",
+				{name: "after", about: "where the page before this one has ended", number: true}},
+			gives: Sessions{}, serve: asksOthers(sessions)},
+		{name: "session", about: "A session, with the locks, elections and the like in which it takes part.",
+			params: []param{{name: "label", about: "as in sessions", required: true}},
+			gives:  SessionDetails{}, serve: asksOthers(session)},
+		{name: "top", about: "What causes most of the requests, bytes and time, at all servers together and at each.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
 			gives:  TopOfAll{}, serve: asksOthers(top)},
-		{method: "GET", path: "/slow", name: "slow",
-			about:  "The newest operations of all servers that took long, and where their time went.",
+		{name: "slow", about: "The newest operations of all servers that took long, and where their time went.",
 			params: []param{limitParam}, gives: SlowOfAll{}, serve: asksOthers(newest(Server.Slow))},
-		{method: "GET", path: "/changes", name: "changes",
-			about: "Changes at and below a path, as server-sent events: " +
-				"event change with the record Happening; event ready when no later change is missed; event " +
-				"end, with the reason.",
+		{name: "changes", about: "Changes at and below a path, as server-sent events: event change with the record " +
+			"Happening; event ready when no later change is missed; event end, with the reason.",
 			params: []param{pathParam}, serve: (*API).changes},
-		{method: "GET", path: "/identity", name: "identity", about: "What this visitor is known as.",
-			gives: Identity{}, serve: (*API).identity},
-		{method: "POST", path: "/login", name: "login", about: "Logs in by a cookie.", takes: Credentials{},
-			gives: Identity{}, serve: (*API).login},
-		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{},
+		{name: "identity", about: "What this visitor is known as.", gives: Identity{}, serve: (*API).identity},
+		{method: "POST", name: "login", about: "Logs in by a cookie.", takes: Credentials{}, gives: Identity{},
+			serve: (*API).login},
+		{method: "POST", name: "logout", about: "Ends the login of the cookie.", gives: Identity{},
 			serve: (*API).logout},
 	})
 }

@@ -11,7 +11,7 @@ import (
 // steeringRoutes are the routes for the orders of operators. They need what changes need, and every permission on
 // the root of the tree.
 func steeringRoutes() []*route {
-	all := perServer(&route{method: "GET", path: "/steering", name: "steering",
+	all := perServer(&route{name: "steering",
 		about: "What may be steered, as it is now, for visitors that may steer.", gives: orders.State{},
 		may: mustSteer, serve: (*API).steering})
 	for _, k := range orders.Kinds() {
@@ -24,20 +24,11 @@ func steeringRoutes() []*route {
 	return all
 }
 
-// errNotSteered is the refusal of an API of a server that takes no orders.
-var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no orders")
-
 var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")
 
 func (a *API) steering(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	return ask(a.workers, w, r, func() (state orders.State, err error) {
-		switch {
-		case v.User == "":
-			return state, errSteeringLogin
-		case a.o.Orders == nil:
-			return state, errNotSteered
-		}
-		if err := a.o.Server.MaySteer(v.Actor); err != nil {
+		if err := mustSteer(a, v); err != nil {
 			return state, err
 		}
 		return a.o.Orders.State(), nil
@@ -49,9 +40,6 @@ func (a *API) steer(k *orders.Kind, w http.ResponseWriter, r *http.Request, v *V
 	o := k.New()
 	if err := a.body(w, r, o, CredentialsBody); err != nil {
 		return err
-	}
-	if a.o.Orders == nil {
-		return errNotSteered
 	}
 	if err := a.o.Server.MaySteer(v.Actor); err != nil {
 		return err

@@ -42,9 +42,8 @@ sessions, which open nothing. The log is where the server writes it.
 const supportOthersMax = 40
 
 func supportTable() []*route {
-	return perServer(&route{method: "GET", path: "/support", name: "support",
-		about: "What a bug report needs, as a tar archive packed by gzip, for visitors that may see all. Secrets " +
-			"and data of znodes are not in it.",
+	return perServer(&route{name: "support", about: "What a bug report needs, as a tar archive packed by gzip, for " +
+		"visitors that may see all. Secrets and data of znodes are not in it.",
 		params: []param{{name: "all", number: true, about: "1 for all servers of the ensemble, a folder for each"}},
 		kind:   "application/gzip", may: mustSeeAll, serve: (*API).support})
 }

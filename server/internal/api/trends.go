@@ -4,18 +4,15 @@ import "net/http"
 
 func trendTable() []*route {
 	return append(perServer(
-		&route{method: "GET", path: "/activity", name: "activity",
-			about: "How many reads and writes a znode has had at a server since it was first asked for, for ten " +
-				"minutes. It needs a login.",
+		&route{name: "activity", about: "How many reads and writes a znode has had at a server since it was first " +
+			"asked for, for ten minutes. It needs a login.",
 			params: []param{pathParam}, gives: Activity{}, may: mustHaveLogin, serve: reads(activity)},
-		&route{method: "GET", path: "/trends", name: "trends",
-			about: "The figures of a server over time, at a resolution that falls with the age, and what " +
-				"happened to it. At least a day is kept, in memory.",
+		&route{name: "trends", about: "The figures of a server over time, at a resolution that falls with the age, " +
+			"and what happened to it. At least a day is kept, in memory.",
 			params: []param{{name: "from", about: "ms since 1970; 0 if it is not given", number: true}},
 			gives:  Trends{}, serve: reads(trends)}),
-		&route{method: "GET", path: "/servers", name: "servers",
-			about: "What the servers of the configuration answer at their client ports.", gives: Servers{},
-			serve: waits(servers)})
+		&route{name: "servers", about: "What the servers of the configuration answer at their client ports.",
+			gives: Servers{}, serve: waits(servers)})
 }
 
 func trends(q *query) func(Server) (*Trends, error) {

@@ -6,23 +6,20 @@ var underParam = param{name: "under", about: "path of the znode below which is l
 
 func viewsTable() []*route {
 	return append([]*route{
-		{method: "GET", path: "/ensembles", name: "ensembles",
-			about: "The ensembles of warren.console.ensembles, as their servers describe themselves.",
+		{name: "ensembles", about: "The ensembles of warren.console.ensembles, as their servers describe themselves.",
 			gives: Ensembles{}, serve: (*API).ensembles},
-		{method: "GET", path: "/recipes", name: "recipes",
-			about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. Each request " +
-				"looks at a bounded part of the tree.",
+		{name: "recipes", about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. " +
+			"Each request looks at a bounded part of the tree.",
 			params: []param{underParam, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Recipes{}, serve: reads(recipes)},
-		{method: "GET", path: "/sizes", name: "sizes",
-			about: "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
+		{name: "sizes", about: "What the subtrees of a znode hold. A large tree is counted by many requests: ask " +
+			"while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"},
 				{name: "since", number: true, about: "growth is counted from the last count before this time, ms " +
 					"since 1970; from the oldest that is kept if it is not given"}},
 			gives: Sizes{}, serve: reads(sizes)},
-		{method: "GET", path: "/watchers", name: "watchers",
-			about:  "The clients that watch a znode, by watches of it and by recursive ones above it.",
+		{name: "watchers", about: "The clients that watch a znode, by watches of it and by recursive ones above it.",
 			params: []param{pathParam}, gives: Watchers{}, serve: asksOthers(ofPath(Server.Watchers))},
 	}, slices.Concat(pastTable(), trendTable(), behindTable(), laidTable(), supportTable())...)
 }

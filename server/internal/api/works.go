@@ -26,17 +26,15 @@ func worksTable() []*route {
 		{method: "POST", path: "/work", name: "work", takes: Work{}, gives: Carried{}, changes: true,
 			about: "Does a change of many znodes, if its plan is still the one with the seal.",
 			serve: takes((*API).work)},
-		{method: "GET", path: "/export", name: "export", params: []param{pathParam}, gives: Document{},
-			about: "The znodes at and below a path, ephemerals left out; 403 if the visitor may not read one.",
-			serve: reads(ofPath(Server.Export))},
-		{method: "GET", path: "/quota", name: "quota", params: []param{pathParam}, gives: Quota{},
-			about: "The quota of a znode.", serve: reads(ofPath(Server.Quota))},
-		{method: "GET", path: "/history", name: "history", params: []param{pathParam}, gives: History{},
-			about: "The former versions of a znode, from the files of this server. It needs a login.",
-			serve: waits(history)},
-		{method: "GET", path: "/version", name: "version", gives: Former{},
+		{name: "export", about: "The znodes at and below a path, ephemerals left out; 403 if the visitor may not " +
+			"read one.", params: []param{pathParam}, gives: Document{}, serve: reads(ofPath(Server.Export))},
+		{name: "quota", about: "The quota of a znode.", params: []param{pathParam}, gives: Quota{},
+			serve: reads(ofPath(Server.Quota))},
+		{name: "history", about: "The former versions of a znode, from the files of this server. It needs a login.",
+			params: []param{pathParam}, gives: History{}, serve: waits(history)},
+		{name: "version", about: "A former version of a znode with its data. It needs a login.",
 			params: []param{pathParam, {name: "zxid", about: "of the version, as history tells it", required: true}},
-			about:  "A former version of a znode with its data. It needs a login.", serve: waits(version)},
+			gives:  Former{}, serve: waits(version)},
 	}
 }
 
