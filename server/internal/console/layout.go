@@ -56,9 +56,6 @@ func to(page string, parameters ...string) string {
 	return page
 }
 
-// inApp returns a relative link to a page of the application.
-func inApp(page string, parameters ...string) string { return "./#/" + to(page, parameters...) }
-
 // link is a link in a text.
 func link(href, text string) g.Node { return h.A(h.Href(href), h.Text(text)) }
 
@@ -90,8 +87,6 @@ func table(label string, columns []string, rows ...g.Node) g.Node {
 		h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), h.Text(name)) }))),
 		h.TBody(rows...)))
 }
-
-func rowHead(content ...g.Node) g.Node { return h.Th(h.Scope("row"), g.Group(content)) }
 
 func cell(text string) g.Node { return h.Td(h.Text(text)) }
 

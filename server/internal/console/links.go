@@ -45,7 +45,8 @@ func linksView(all []*api.Link, token, path, word string) g.Node {
 				"read at "+path+" and below. It ends with its time, with this server, and when you end it."))
 	}
 	rows := g.Map(all, func(l *api.Link) g.Node {
-		return h.Tr(rowHead(link(inApp("tree", "path", l.Path), l.Path)), cell(when(l.Until.UnixMilli())),
+		return h.Tr(h.Th(h.Scope("row"), link("./#/"+to("tree", "path", l.Path), l.Path)),
+			cell(when(l.Until.UnixMilli())),
 			h.Td(h.Form(h.Method("post"), h.Action("unlink"), hidden("token", token), hidden("id", l.ID),
 				h.Button(h.Aria("label", "End the link to "+l.Path), h.Text("End it")))))
 	})
@@ -120,17 +121,6 @@ func (c *Console) openLink(w http.ResponseWriter, r *http.Request, v *api.Visito
 		return show(w, frame{title: "Shared view", visitor: &api.Visitor{}, bare: true, trouble: err})
 	}
 	return redirect(w, "shared")
-}
-
-// crumbsBelow are the znodes from root to a path.
-func crumbsBelow(root, path string) (all []crumb) {
-	for _, c := range crumbs(path) {
-		if len(c.path) >= len(root) {
-			all = append(all, c)
-		}
-	}
-	all[0].name = root
-	return all
 }
 
 // sharedPage is a znode with a page of its children.

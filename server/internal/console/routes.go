@@ -34,12 +34,10 @@ const (
 // crumb is a znode above another.
 type crumb struct{ name, path string }
 
-func crumbs(p string) []crumb {
-	all := []crumb{{"/", "/"}}
-	if p == "/" {
-		return all
-	}
-	for i := 1; i <= len(p); i++ {
+// crumbsBelow are the znodes from root to a path at or below it.
+func crumbsBelow(root, p string) []crumb {
+	all := []crumb{{root, root}}
+	for i := len(root) + 1; i <= len(p); i++ {
 		if i == len(p) || p[i] == '/' {
 			all = append(all, crumb{path.Base(p[:i]), p[:i]})
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/znodetext"
@@ -42,15 +41,11 @@ type Znode struct {
 
 // Encode sets Data and Encoding from Raw, which is nil for null.
 func (z *Znode) Encode() {
-	z.Encoding = "utf-8"
-	if z.Raw == nil {
-		return
+	text, encoded := znodetext.Text(z.Raw)
+	z.Encoding, z.Data = "utf-8", text
+	if encoded != nil {
+		z.Encoding, z.Data = "base64", encoded
 	}
-	text := string(z.Raw)
-	if !utf8.ValidString(text) {
-		z.Encoding, text = "base64", base64.StdEncoding.EncodeToString(z.Raw)
-	}
-	z.Data = &text
 }
 
 // Decode returns the data that a request has as text.
