@@ -353,7 +353,8 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	}
 	c.Session.Store(it.Session)
 	c.mu.Lock()
-	if c.mu.out.open() {
+	open := c.mu.out.open()
+	if open {
 		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
 		c.mu.stats.Replied(proto.OpCreateSession, 0, zxid)
 		a.srv.Stats.Count(proto.OpCreateSession)
@@ -361,6 +362,9 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	c.wakeReader()
 	a.mark(c)
 	c.mu.Unlock()
+	if !open {
+		a.srv.Tracker.Unbind(it.Session, c) // as in Resumed
+	}
 }
 
 // sessionEnded forgets the session. The connection that serves it is closed: after the reply, if the client itself

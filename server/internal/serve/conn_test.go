@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -62,6 +63,35 @@ func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	r.process()
 	require.Zero(t, s.InProcess.Load())
 	require.Zero(t, s.host.(*countingHost).taken)
+}
+
+// A connection that has ended when its session begins, or goes on, does not serve it.
+func TestSessionsOfConnectionsThatHaveEndedHaveNoClient(t *testing.T) {
+	for name, begin := range map[string]func(s *Front, c *Conn) *sessions.Session{
+		"new": func(s *Front, c *Conn) *sessions.Session {
+			require.NoError(t, s.Tracker.Reserve(func(int64) error { return nil }))
+			one := s.Tracker.Create(1000, c, 0)
+			c.Abort()
+			newReader(c).cleanup()
+			a := &applier{srv: s}
+			a.established(&flow.Item{Client: c, Session: one}, 1)
+			return one
+		},
+		"resumed": func(s *Front, c *Conn) *sessions.Session {
+			c.Abort()
+			newReader(c).cleanup()
+			s.Tracker.Restore(1, 1000, 0)
+			one, _ := s.Tracker.Resume(1, 1000, c, 0)
+			c.Resumed(one, nil, 1000, false)
+			return one
+		},
+	} {
+		s := newFront()
+		_, nc := wire.Pair(t)
+		one := begin(s, newConn(s, nc))
+		require.NotNil(t, one, name)
+		require.False(t, s.Tracker.Serves(one.ID), name)
+	}
 }
 
 func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {

@@ -259,7 +259,8 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32, 
 		c.Session.Store(s)
 	}
 	c.mu.Lock()
-	if c.mu.out.open() {
+	open := c.mu.out.open()
+	if open {
 		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
 		c.mu.stats.Sent++
 		c.mu.out.closing = s == nil
@@ -267,6 +268,9 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32, 
 	c.mu.reader.settled = true
 	c.wakeReader()
 	c.mu.Unlock()
+	if !open && s != nil {
+		c.srv.Tracker.Unbind(s, c) // the reader, which does so at its end, may not have known the session
+	}
 	c.flush()
 }
 
