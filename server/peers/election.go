@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/zab"
 )
 
 // election is the election channels of this server. Two servers keep one connection, which the server with the larger
@@ -116,15 +115,6 @@ func (e *election) find(id proto.ServerID) *channel {
 		return c
 	}
 	return e.mu.strangers[id]
-}
-
-// send puts m into the channel of m.To.
-func (e *election) send(m *zab.Message) {
-	if c := e.find(m.To); c != nil {
-		c.send(m)
-		return
-	}
-	e.p.stats.unknown.Add(1)
 }
 
 // serve serves an accepted connection.

@@ -132,7 +132,13 @@ func (p *Peers) SetMembers(members []Member) error {
 
 // SendElection sends a Notification, Probe or ProbeReply to m.To. Of each kind only the newest is kept until it can
 // be sent. It does not block. A message to an unknown server is dropped and counted (Stats.Unknown).
-func (p *Peers) SendElection(m *zab.Message) { p.election.send(m) }
+func (p *Peers) SendElection(m *zab.Message) {
+	if c := p.election.find(m.To); c != nil {
+		c.send(m)
+	} else {
+		p.stats.unknown.Add(1)
+	}
+}
 
 // Reaches reports whether this server reaches the machine of a member other than one: there is an election channel on
 // which nothing, the probes of the keep-alive included, waits in vain to be acknowledged.

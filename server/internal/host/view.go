@@ -90,19 +90,14 @@ func (p *published) Window() int {
 	return 0
 }
 
-// RoleNow returns the present role. ok is false on a standalone server, and before other servers can hear of this
-// one.
+// RoleNow returns the present role, as the metrics, the four-letter words and the admin commands show it. ok is false
+// on a standalone server, and before other servers can hear of this one.
 func (p *published) RoleNow() (r QuorumRole, ok bool) {
 	if !p.joined.Load() {
 		return r, false
 	}
-	return p.quorumRole(), true
-}
-
-// quorumRole is the role as the metrics, the four-letter words and the admin commands show it.
-func (p *published) quorumRole() QuorumRole {
 	v := p.View.Load()
-	r := QuorumRole{Peer: peerState(v), Size: p.env.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.Phase),
+	r = QuorumRole{Peer: peerState(v), Size: p.env.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.Phase),
 		Outside: v.Outside, ReadOnly: p.env.ReadOnly.Load()}
 	if o := p.others.Load(); o != nil {
 		r.Strangers, r.Rivals = o.strangers, o.rivals
@@ -111,7 +106,7 @@ func (p *published) quorumRole() QuorumRole {
 		}
 	}
 	if r.ReadOnly {
-		return r
+		return r, true
 	}
 	switch v.State {
 	case zab.Leading:
@@ -137,7 +132,7 @@ func (p *published) quorumRole() QuorumRole {
 			}
 		}
 	}
-	return r
+	return r, true
 }
 
 // observers lists the observers that learn from this server.
