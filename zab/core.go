@@ -20,8 +20,8 @@ var (
 	ErrEpochExhausted = errors.New("zab: the counter of the epoch is exhausted")
 )
 
-// Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or
-// file. It must not be used concurrently. The duties of the host are in the package documentation.
+// Core agrees with its peers on an order of txns. It must not be used concurrently. The duties of the host are in the
+// package documentation.
 type Core struct {
 	replica
 	learners

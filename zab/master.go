@@ -114,9 +114,8 @@ func (ln *learner) tickMaster() {
 	for _, l := range slices.Backward(ln.links) {
 		switch {
 		case !l.master || l.stage < linkInvited:
-		case ln.now-l.heard > l.limit(t):
-			ln.closeLink(l)
-		case look && l.stage >= linkSyncing && ln.lag(l.sent) > ln.cfg.Limits.LagBytes:
+		case ln.now-l.heard > l.limit(t),
+			look && l.stage >= linkSyncing && ln.lag(l.sent) > ln.cfg.Limits.LagBytes:
 			ln.closeLink(l)
 		}
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // replica is this server apart from its role: what it knows of the ensemble and has of the history, and what it tells
-// the host and its peers. Every role has a pointer to it, and to no other role. A role ends by noting a transition,
-// which Core carries out when the role has returned.
+// the host and its peers.
 type replica struct {
 	cfg Config
 	members

@@ -5,10 +5,8 @@ import "github.com/seed94657493/warren/proto"
 // stable is what is on the disk of this server, as reported by the host. Only Persisted raises it. Truncate
 // lowers it when the cut is asked for.
 //
-// A promise is a message that claims durability: LEADERINFO, ACKEPOCH, ACK, and a vote. Promises are made by
-// methods of stable and by nothing else, and each method refuses a claim that the disk does not support. So a
-// promise cannot leave before what it promises is durable, in whatever order the code runs. Source:
-// quorum-protocol 15.3 D1 to D9.
+// A promise is a message that claims durability: LEADERINFO, ACKEPOCH, ACK, and a vote. Each method of stable refuses
+// a claim that the disk does not support: see doc.go. Source: quorum-protocol 15.3 D1 to D9.
 type stable struct {
 	epochs Epochs
 	last   proto.Zxid

@@ -22,8 +22,7 @@ type Set uint64
 func (s Set) With(i int) Set { return s | 1<<i }
 func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
 
-// System says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it
-// may be used concurrently. Source: quorum-protocol 12.4.
+// System says which sets of voters decide. Any two quorums intersect.
 type System struct {
 	voters []proto.ServerID // sorted
 	groups []group          // nil: majority of the voters

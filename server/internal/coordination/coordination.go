@@ -252,13 +252,10 @@ func locks(g *Group) *Recipe {
 			r.Total = g.Total
 		}
 		if k.layout == "kazoo" {
-			for _, m := range members {
-				if strings.Contains(m.Path, layouts.KazooRead) {
-					r.Kind = "read/write lock"
-				}
-			}
-			if r.Kind == "lock" {
-				r.Note = "kazoo's Election is such a lock, too."
+			r.Note = "kazoo's Election is such a lock, too."
+			reads := func(m Member) bool { return strings.Contains(m.Path, layouts.KazooRead) }
+			if slices.ContainsFunc(members, reads) {
+				r.Kind, r.Note = "read/write lock", ""
 			}
 		}
 		return r

@@ -21,14 +21,12 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Host drives the agreement of one server: a zab.Core in an ensemble, type alone on a standalone server. The host
-// goroutine owns the core, the role and the links to the other servers. It waits for input and for nothing else.
-// Work that can block is done by other goroutines: the journal (disk), the applier (state) and the goroutines of
-// peers (network). Source: zab/doc.go, the duties of the host.
+// Host drives the agreement of one server. The host goroutine waits for input and for nothing else. Work that can
+// block is done by other goroutines: the journal (disk), the applier (state) and the goroutines of peers (network).
+// Source: zab/doc.go, the duties of the host.
 //
 // With little to do, a switch to another goroutine costs more than the work itself. The goroutine that brings input
-// may then take the turn itself (see Came), and in that turn write to the links and apply txns. During that turn it
-// is the host goroutine.
+// then takes the turn (see Came), and writes to the links and applies txns in it.
 type Host struct {
 	setup
 	clients  clients

@@ -9,9 +9,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Local sessions are known to one server only. No txn begins or ends them, and they may not own ephemerals unless
-// they are made global first. A read-only server has only local sessions. With localSessionsEnabled every new
-// session is local. Source: server-semantics 7.6.
+// A read-only server has only local sessions: see local.go of package sessions. With localSessionsEnabled every new
+// session is local.
 
 // localEnd is the answer to the end of a local session, which needs no txn.
 func localEnd(r *flow.Request, received int64) flow.Item {

@@ -3,7 +3,7 @@
 //
 // A standalone server, and the leader of an ensemble, track every session and decide that one has expired. A
 // learner tracks the sessions of its own clients and tells the leader which of them it heard of. A local session
-// is known to one server only, which alone decides about it.
+// is known to one server only, which alone decides about it. Source: quorum-protocol 8.4 to 8.6.
 //
 // # What it owns
 //

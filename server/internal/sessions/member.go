@@ -9,9 +9,6 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// In an ensemble the leader tracks every session and decides that one has expired. A learner tracks those of its
-// clients and tells the leader which of them it heard of. Source: quorum-protocol 8.4 to 8.6.
-
 // Lead begins to track all sessions of the state, which each yields, with their full timeouts from now: see
 // Inherit for those of which more is known. It is not known which server has the client of a session before the client
 // sends a request.

@@ -11,7 +11,7 @@ import (
 // Tracker holds the sessions that this server keeps alive. A session whose client has a connection expires at the
 // first tick that begins more than its timeout after the client was last heard of, so between T and T + tick. Source:
 // server-semantics 7.3. A silent session does not wait for the tick: its bucket begins between T and T + tick/8. Any
-// goroutine may call its methods; none waits, and no other lock is taken under its lock.
+// goroutine may call its methods; none waits.
 type Tracker struct {
 	tick time.Duration
 	mu   struct {
@@ -166,9 +166,8 @@ func (t *Tracker) Serves(id proto.SessionID) bool { return t.Serving(id) != nil 
 
 // Lives reports whether there is a session whose end has not begun.
 func (t *Tracker) Lives(id proto.SessionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.live(id) != nil
+	s := t.find(id)
+	return s != nil && !s.closing.Load()
 }
 
 // Ends reports whether the end of a session has begun, and is not applied yet: it may still come to nothing, if this

@@ -26,9 +26,7 @@ const gatherFor = 20 * time.Millisecond
 // readsMax is how many sampled reads are traced in about a second.
 const readsMax = 500
 
-// Recorder measures the operations of one server. Connections, host and applier report to it from their goroutines;
-// the goroutine of Run writes slow operations to the log and passes traced ones on. Its settings do not change after
-// Run has begun.
+// Recorder measures the operations of one server. Its settings do not change after Run has begun.
 type Recorder struct {
 	log       *zap.Logger
 	wake      sched.Parker
