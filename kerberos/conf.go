@@ -97,7 +97,8 @@ func (r *configReader) file(name string) error {
 			configBytesMax, configFilesMax)
 	}
 	section := ""
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+	lines := bufio.NewScanner(bytes.NewReader(text)) // as the library reads them
+	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
 		verb, operand, _ := strings.Cut(line, " ")
 		switch {
@@ -114,6 +115,9 @@ func (r *configReader) file(name string) error {
 		if err != nil {
 			return err
 		}
+	}
+	if lines.Err() != nil { // the library would leave out the rest
+		return fmt.Errorf("%s: a line of more than %d bytes", name, bufio.MaxScanTokenSize)
 	}
 	return nil
 }

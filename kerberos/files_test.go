@@ -61,6 +61,7 @@ func TestConfig(t *testing.T) {
 		"no such file":     "include " + filepath.Join(dir, "none"),
 		"more than":        "include " + name,
 		"libdefaults sect": "[libdefaults]\n ticket_lifetime = soon\n",
+		"line of more":     "# " + strings.Repeat("x", 1<<16) + "\n[libdefaults]\n default_realm = A.ORG\n",
 	} {
 		if _, err := LoadConfig(write(t, dir, "krb5.conf", text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %s", err, want)
