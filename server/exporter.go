@@ -28,8 +28,7 @@ func (o *operators) startExporter() error {
 		IdleTimeout: time.Minute, ErrorLog: errorLog}
 	places := admin.NewPlaces(o.exporter, nil)
 	for _, p := range o.exporterPorts() {
-		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
-		ln, err := o.listenExporter(addr, p, places)
+		ln, err := o.listenExporter(p, places)
 		if err != nil {
 			return err
 		}
@@ -41,34 +40,21 @@ func (o *operators) startExporter() error {
 
 // exporterPort is one port of the exporter.
 type exporterPort struct {
-	port       int
+	config.Listen
 	plain, tls bool
 }
 
-// key is the key of the configuration that has the port.
-func (p *exporterPort) key() string {
-	if p.plain {
-		return "metricsProvider.httpPort"
-	}
-	return "metricsProvider.httpsPort"
-}
-
-// exporterPorts are the ports to listen on: one port for both protocols if their numbers are equal. If there is an
-// HTTPS port, there is an HTTP port only if it is configured.
+// exporterPorts are the ports to listen on: one port for both protocols if their numbers are equal.
 func (o *operators) exporterPorts() (all []exporterPort) {
-	m := &o.Config.Metrics
-	switch {
-	case m.HTTPSPort == config.PortUnset:
-		return []exporterPort{{port: m.Port, plain: true}}
-	case m.HTTPSPort == m.Port:
-		return []exporterPort{{port: m.Port, plain: true, tls: true}}
-	case m.Port != config.PortUnset && o.Config.Given("metricsProvider.httpPort"):
-		all = append(all, exporterPort{port: m.Port, plain: true})
+	for _, l := range o.Config.Listens() {
+		if plain := l.Key == "metricsProvider.httpPort"; plain || l.Key == "metricsProvider.httpsPort" {
+			all = append(all, exporterPort{l, plain, l.Port == o.Config.Metrics.HTTPSPort})
+		}
 	}
-	return append(all, exporterPort{port: m.HTTPSPort, tls: true})
+	return all
 }
 
-func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Places) (net.Listener, error) {
+func (o *operators) listenExporter(p exporterPort, places *admin.Places) (net.Listener, error) {
 	var secure *tls.Config
 	if p.tls {
 		keys, err := o.exporterKeys()
@@ -80,9 +66,10 @@ func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Pl
 		o.facts.Shows("the certificate of the port for metrics", keys.Expires)
 		secure = keys.Server()
 	}
+	addr := net.JoinHostPort(p.Host, strconv.Itoa(p.Port))
 	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
-		return nil, &MetricsError{o.Config.Named(p.key()), addr, err}
+		return nil, &MetricsError{o.Config.Named(p.Key), addr, err}
 	}
 	ln = places.Listen(ln)
 	switch {

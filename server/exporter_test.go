@@ -20,14 +20,18 @@ import (
 
 // With an HTTPS port there is an HTTP port only if it is configured. Equal numbers mean one port for both.
 func TestExporterPorts(t *testing.T) {
-	for text, want := range map[string][]exporterPort{
-		"":                                 {{port: 7000, plain: true}},
-		"metricsProvider.httpPort=7001\n":  {{port: 7001, plain: true}},
-		"metricsProvider.httpsPort=7002\n": {{port: 7002, tls: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{port: 7001, plain: true},
-			{port: 7002, tls: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{port: 7001, plain: true, tls: true}},
-		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{port: 7002, tls: true}},
+	type ports []struct {
+		port       int
+		plain, tls bool
+	}
+	for text, want := range map[string]ports{
+		"":                                 {{7000, true, false}},
+		"metricsProvider.httpPort=7001\n":  {{7001, true, false}},
+		"metricsProvider.httpsPort=7002\n": {{7002, false, true}},
+		"metricsProvider.httpsPort=7000\n": {{7000, true, true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{7001, true, false}, {7002, false, true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{7001, true, true}},
+		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{7002, false, true}},
 	} {
 		s := New(memConfig(), Options{})
 		s.Config = config.Default()
@@ -44,7 +48,12 @@ func TestExporterPorts(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, file.Close())
 		}
-		require.Equal(t, want, s.ops.exporterPorts(), text)
+		s.Config.Metrics.ClassName = config.PrometheusProvider
+		var got ports
+		for _, p := range s.ops.exporterPorts() {
+			got = append(got, ports{{p.Port, p.plain, p.tls}}...)
+		}
+		require.Equal(t, want, got, text)
 	}
 }
 

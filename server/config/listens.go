@@ -13,7 +13,8 @@ type Listen struct {
 }
 
 // Listens returns where a server with this configuration listens: for clients, operators and scrapers and, in an
-// ensemble, for other servers.
+// ensemble, for other servers. If scrapers have an HTTPS port, they have an HTTP port only if it is configured, or if
+// both numbers are equal: then it is one port, for both protocols.
 func (c *Config) Listens() (all []Listen) {
 	add := func(key, host string, port int) {
 		if port != PortUnset {
@@ -26,7 +27,7 @@ func (c *Config) Listens() (all []Listen) {
 		add("admin.serverPort", c.Admin.Address, c.Admin.Port)
 	}
 	if m := &c.Metrics; m.ClassName == PrometheusProvider {
-		if m.HTTPSPort == PortUnset || c.Given("metricsProvider.httpPort") {
+		if m.HTTPSPort == PortUnset || m.HTTPSPort == m.Port || c.Given("metricsProvider.httpPort") {
 			add("metricsProvider.httpPort", m.Host, m.Port)
 		}
 		if m.HTTPSPort != m.Port {

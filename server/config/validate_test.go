@@ -92,6 +92,9 @@ func TestValidationMatrix(t *testing.T) {
 			"port 2 is that of server.1 as well", 2},
 		{"metrics", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=8080", "",
 			"port 8080 is that of admin.serverPort as well", 2},
+		{"metrics by HTTPS at the default of HTTP", "metricsProvider.className=" + PrometheusProvider +
+			"\nmetricsProvider.httpsPort=7000\nmetricsProvider.ssl.keyStore.location=k.pem\nadmin.serverPort=7000", "",
+			"port 7000 is that of admin.serverPort as well", 2},
 		{"address of another server", "server.1=a:1:2\nserver.2=a:2:3\n" + limits, "1",
 			"a:2 is an address of server.1 as well", 2},
 		{"own id unknown", three + limits, "9", "id 9 is not in the peer list", 2},
