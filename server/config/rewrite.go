@@ -152,9 +152,5 @@ func replaceFile(name, text, from string, mode fs.FileMode) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return vfs.OS().SyncDir(dir)
 }
