@@ -31,8 +31,7 @@ var (
 	errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")
 )
 
-// adminTLS is the TLS configuration of the admin server, nil if TLS is not configured. The key files are those of
-// the quorum. Whether clients must show certificates is a separate setting. Source: operations 3.1.
+// adminTLS is the TLS configuration of the admin server, nil if TLS is not configured.
 func (o *operators) adminTLS() (*tls.Config, error) {
 	keys, err := o.adminKeys()
 	if keys == nil {

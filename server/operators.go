@@ -146,8 +146,6 @@ type node struct {
 	operators *operators
 }
 
-var _ admin.Node = node{}
-
 // Snapshot implements admin.Node.
 func (n node) Snapshot(ctx context.Context) (*orders.Snapshot, error) {
 	return n.operators.live.Snapshot(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,24 +33,15 @@ func Preflight(cfg *config.Config) (problems []error) {
 			continue
 		}
 		tried[l.Key+l.Host] = true
-		err := listenable(l.Host)
-		if err == nil {
-			continue
-		}
-		switch addr := net.JoinHostPort(l.Host, strconv.Itoa(l.Port)); {
+		switch addr, err := net.JoinHostPort(l.Host, strconv.Itoa(l.Port)), listenable(l.Host); {
+		case err == nil:
 		case l.Key != "admin.serverPort":
 			problems = append(problems, &BindError{Key: cfg.Named(l.Key), Addr: addr, Err: err})
 		case cfg.Given(l.Key): // else the server does without
 			problems = append(problems, &AdminError{Key: cfg.Named(l.Key), Addr: addr, Err: err})
 		}
 	}
-	found := problems[:0]
-	for _, err := range problems {
-		if err != nil {
-			found = append(found, err)
-		}
-	}
-	return found
+	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
 // QuorumOf returns which voters of a configuration decide.

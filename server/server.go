@@ -138,26 +138,18 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) start() error {
-	if err := s.ops.checkKeys(); err != nil {
-		return err
-	}
-	if err := s.disk.CheckPermissions(); err != nil { // as Secure, before a port is open and data is read
-		return err
-	}
-	if err := s.front.Secure(); err != nil {
-		return err
-	}
-	if err := s.ops.startAdmin(); err != nil {
-		return err
-	}
-	if err := s.ops.startExporter(); err != nil {
-		return err
-	}
-	if err := s.recover(); err != nil {
-		return err
-	}
-	if err := s.front.Listen(s.disk.Meta.Addresses()); err != nil {
-		return err
+	for _, step := range []func() error{
+		s.ops.checkKeys,
+		s.disk.CheckPermissions, // as Secure, before a port is open and data is read
+		s.front.Secure,
+		s.ops.startAdmin,
+		s.ops.startExporter,
+		s.recover,
+		func() error { return s.front.Listen(s.disk.Meta.Addresses()) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	s.front.PrepareStages()
 	if err := s.startMember(); err != nil {

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -14,8 +15,6 @@ type conn struct {
 	once          sync.Once
 }
 
-var _ net.Conn = (*conn)(nil)
-
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.in.read(b)
 	return n, c.wrap("read", err)
@@ -28,7 +27,7 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // wrap names the connection in an error, except io.EOF.
 func (c *conn) wrap(op string, err error) error {
-	if err == nil || op == "read" && isEnd(err) {
+	if err == nil || op == "read" && err == io.EOF {
 		return err
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}

@@ -2,9 +2,7 @@ package embed
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -150,8 +148,8 @@ func (h *host) try(address string) (net.Conn, <-chan struct{}, error) {
 	case p.listener == nil:
 		return nil, n.changed, nil
 	}
-	there := newStream(false, n.lags[w])
-	back := newStream(false, n.lags[w.back()])
+	there := newStream(n.lags[w])
+	back := newStream(n.lags[w.back()])
 	local, remote := addrOf(net.JoinHostPort(hostOf(h.id), "0")), addrOf(address)
 	near := &conn{in: back, out: there, local: local, remote: remote}
 	far := &conn{in: there, out: back, local: remote, remote: local}
@@ -214,5 +212,3 @@ func (l *listener) Close() error {
 
 // Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return l.addr }
-
-func isEnd(err error) bool { return errors.Is(err, io.EOF) }

@@ -35,8 +35,8 @@ type flight struct {
 	end bool
 }
 
-func newStream(cut bool, delay time.Duration) *stream {
-	s := &stream{cut: cut, delay: delay}
+func newStream(delay time.Duration) *stream {
+	s := &stream{delay: delay}
 	s.changed.L = &s.mu
 	return s
 }
