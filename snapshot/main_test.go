@@ -179,16 +179,8 @@ func put(t testing.TB, fs vfs.FS, name string, b []byte) {
 // contents returns a whole file.
 func contents(t testing.TB, fs vfs.FS, name string) []byte {
 	t.Helper()
-	f, err := fs.Open(dir + "/" + name)
+	b, err := vfs.ReadFile(fs, dir+"/"+name, 1<<30)
 	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	if size > 0 {
-		_, err = f.ReadAt(b, 0)
-		require.NoError(t, err)
-	}
-	require.NoError(t, f.Close())
 	return b
 }
 

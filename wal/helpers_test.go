@@ -105,6 +105,22 @@ func (l *Log) Room() int64 {
 	return l.ahead.mu.next.written.Load() - headerSize
 }
 
+// locate is Locate of a log that can be read.
+func locate(t testing.TB, l *Log, z proto.Zxid) (Place, bool) {
+	t.Helper()
+	p, ok, err := l.Locate(z)
+	require.NoError(t, err)
+	return p, ok
+}
+
+// purge is Purge that succeeds.
+func purge(t testing.TB, l *Log, oldest proto.Zxid) (removed []string) {
+	t.Helper()
+	removed, err := l.Purge(oldest)
+	require.NoError(t, err)
+	return removed
+}
+
 func span(first, last proto.Zxid) []proto.Zxid {
 	var zs []proto.Zxid
 	for z := first; z <= last; z++ {
@@ -115,16 +131,8 @@ func span(first, last proto.Zxid) []proto.Zxid {
 
 func readFile(t testing.TB, fsys vfs.FS, name string) []byte {
 	t.Helper()
-	f, err := fsys.Open(filepath.Join(dir, name))
+	b, err := vfs.ReadFile(fsys, filepath.Join(dir, name), 1<<30)
 	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	if size > 0 {
-		n, _ := f.ReadAt(b, 0)
-		require.EqualValues(t, size, n)
-	}
-	require.NoError(t, f.Close())
 	return b
 }
 

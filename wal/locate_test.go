@@ -15,8 +15,7 @@ func TestLocate(t *testing.T) {
 	require.NoError(t, l.Sync())
 	last := l.LastZxid()
 	for z := proto.Zxid(1); z <= last; z++ {
-		p, ok, err := l.Locate(z)
-		require.NoError(t, err)
+		p, ok := locate(t, l, z)
 		require.True(t, ok, z)
 		require.Equal(t, z, p.At)
 		next := z + 1
@@ -32,12 +31,10 @@ func TestLocate(t *testing.T) {
 		require.Equal(t, r.Payload, p.Txn)
 		it.Close()
 	}
-	p, ok, err := l.Locate(last + 100)
-	require.NoError(t, err)
+	p, ok := locate(t, l, last+100)
 	require.True(t, ok)
 	require.Equal(t, Place{At: last, Rest: p.Rest}, p)
-	_, ok, err = l.Locate(0)
-	require.NoError(t, err)
+	_, ok = locate(t, l, 0)
 	require.False(t, ok, "the log does not reach down to it")
 }
 
@@ -45,14 +42,12 @@ func TestLocateBetweenEpochs(t *testing.T) {
 	m := newMem(t)
 	l, _ := open(t, Options{FS: m, Dir: dir}, 1)
 	defer l.Close()
-	_, ok, err := l.Locate(1)
-	require.NoError(t, err)
+	_, ok := locate(t, l, 1)
 	require.False(t, ok, "the log is empty")
 	add(t, l, 0x100000001, 0x100000003, 20)
 	add(t, l, 0x300000001, 0x300000002, 20)
 	require.NoError(t, l.Sync())
-	p, ok, err := l.Locate(0x100000007)
-	require.NoError(t, err)
+	p, ok := locate(t, l, 0x100000007)
 	require.True(t, ok)
 	require.Equal(t, proto.Zxid(0x100000003), p.At)
 	require.Equal(t, proto.Zxid(0x300000001), p.Next)
@@ -65,8 +60,7 @@ func TestLocateStopsAtWhatWasNotVerified(t *testing.T) {
 	require.NoError(t, l.Close())
 	l, _ = open(t, o, last+1) // a snapshot at the end: older files are not read
 	defer l.Close()
-	_, ok, err := l.Locate(1)
-	require.NoError(t, err)
+	_, ok := locate(t, l, 1)
 	require.False(t, ok)
 }
 
@@ -101,8 +95,7 @@ func TestLocateDoesNotReachOverAGap(t *testing.T) {
 				add(t, l, first, first+3, 9)
 			}
 			require.NoError(t, l.Sync())
-			p, ok, err := l.Locate(c.z)
-			require.NoError(t, err)
+			p, ok := locate(t, l, c.z)
 			require.Equal(t, c.ok, ok, "%+v", p)
 			if ok {
 				require.LessOrEqual(t, p.At, c.z)

@@ -36,8 +36,7 @@ func TestLocateBehindMarks(t *testing.T) {
 	check := func(last proto.Zxid) {
 		require.Greater(t, len(l.mu.segments[0].marks), 2)
 		for z := proto.Zxid(1); z <= last; z++ {
-			p, ok, err := l.Locate(z)
-			require.NoError(t, err)
+			p, ok := locate(t, l, z)
 			require.True(t, ok)
 			require.Equal(t, z, p.At)
 			require.NotEmpty(t, p.Txn)
@@ -73,8 +72,7 @@ func TestMarksAmongRepeatedTxns(t *testing.T) {
 	l, _ := open(t, o, e+1)
 	require.Greater(t, len(l.mu.segments[0].marks), 2)
 	for z := e + 1; z <= e+40; z++ {
-		p, ok, err := l.Locate(z)
-		require.NoError(t, err)
+		p, ok := locate(t, l, z)
 		require.True(t, ok)
 		require.Equal(t, z, p.At)
 	}

@@ -60,8 +60,7 @@ func TestRepeatedTxns(t *testing.T) {
 				require.Equal(t, z, r.Zxid)
 			}
 			it.Close()
-			p, ok, err := l.Locate(e2 + 7)
-			require.NoError(t, err)
+			p, ok := locate(t, l, e2+7)
 			require.True(t, ok)
 			require.Equal(t, e2+7, p.At)
 			require.NoError(t, l.Truncate(e2+7))
