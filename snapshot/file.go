@@ -144,7 +144,7 @@ func unpackedMax(size int64, c Compression) int64 {
 
 // rawReader reads a file from its start and sums its bytes.
 type rawReader struct {
-	f interface{ Read(p []byte) (int, error) }
+	f io.Reader
 	sums
 }
 

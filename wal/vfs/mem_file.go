@@ -150,24 +150,23 @@ func (f *memFile) Read(b []byte) (int, error) {
 
 // WriteAt implements File.
 func (f *memFile) WriteAt(b []byte, off int64) (int, error) {
-	n, err := f.write(b, func() int64 { return off })
-	return n, err
+	return f.write(b, off)
 }
 
 // Write implements File.
 func (f *memFile) Write(b []byte) (int, error) {
-	n, err := f.write(b, func() int64 { return f.pos })
+	f.m.mu.Lock()
+	off := f.pos
+	f.m.mu.Unlock()
+	n, err := f.write(b, off)
 	f.m.mu.Lock()
 	f.pos += int64(n)
 	f.m.mu.Unlock()
 	return n, err
 }
 
-// write writes b at the offset that at returns under the lock, or as much of b as fits.
-func (f *memFile) write(b []byte, at func() int64) (int, error) {
-	f.m.mu.Lock()
-	off := at()
-	f.m.mu.Unlock()
+// write writes b at off, or as much of b as fits.
+func (f *memFile) write(b []byte, off int64) (int, error) {
 	hookErr := f.m.begin(Op{Kind: OpWrite, Name: f.name, Offset: off, Len: len(b)})
 	n := len(b)
 	if hookErr != nil {
