@@ -12,15 +12,18 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// small returns a load's defaults cut down to a test.
-func small(l Load) Params {
+// small returns a load and its defaults, cut down to a test.
+func small(t *testing.T, name string) (Load, Params) {
+	t.Helper()
+	l, err := Find(name)
+	require.NoError(t, err)
 	p := DefaultsOf(l)
 	p.Connections = min(p.Connections, 8)
 	p.Outstanding = min(p.Outstanding, 16)
 	p.Znodes = min(p.Znodes, 150)
 	p.Duration, p.Warmup, p.Slice = 100*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	p.Rounds, p.Step = 2, 100
-	return p
+	return l, p
 }
 
 // runLong runs a load again, four times as long, until enough was measured: on a busy machine a tenth of a second is
@@ -42,7 +45,7 @@ func TestEveryLoad(t *testing.T) {
 		t.Run(l.Name(), func(t *testing.T) {
 			m := newModel()
 			s := newFakeServer(t, m.respond)
-			p := small(l)
+			l, p := small(t, l.Name())
 			report := runLong(t, l, p, s, func(r *Report) bool {
 				return !slices.ContainsFunc(r.Targets[0].Rounds[0],
 					func(row *Row) bool { return row.Operations == 0 && row.Name != "hold sessions" })
@@ -70,11 +73,9 @@ func TestEveryLoad(t *testing.T) {
 func TestKeepLeavesTheZnodes(t *testing.T) {
 	m := newModel()
 	s := newFakeServer(t, m.respond)
-	l, err := Find("fill")
-	require.NoError(t, err)
-	p := small(l)
+	l, p := small(t, "fill")
 	p.Keep, p.PathLength, p.Size = true, 50, Size{3, 3}
-	_, err = Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
+	_, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
 	require.NoError(t, err)
 	var znodes int
 	for _, path := range m.left() {
@@ -90,9 +91,7 @@ func TestKeepLeavesTheZnodes(t *testing.T) {
 func TestMixSendsWhatItSays(t *testing.T) {
 	m := newModel()
 	s := newFakeServer(t, m.respond)
-	l, err := Find("mixed")
-	require.NoError(t, err)
-	p := small(l)
+	l, p := small(t, "mixed")
 	p.Mix = mustMix("get=2,set=1,create=1,seq=1,ephemeral=1,exists=1,children=1,delete=1,multi=1,sync=1,watch=1")
 	report := runLong(t, l, p, s,
 		func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Kinds) == int(kindCount) })
@@ -117,9 +116,8 @@ func TestErrorsAreCountedByCode(t *testing.T) {
 		}
 		return m.respond(c, op, body)
 	})
-	l, err := Find("mixed")
-	require.NoError(t, err)
-	report := runLong(t, l, small(l), s, func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Errors) > 0 })
+	l, p := small(t, "mixed")
+	report := runLong(t, l, p, s, func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Errors) > 0 })
 	row := report.Targets[0].Rounds[0][0]
 	require.Len(t, row.Errors, 1)
 	require.Positive(t, row.Errors["BadVersion"])
@@ -132,9 +130,7 @@ func TestTwoTargetsTakeTurns(t *testing.T) {
 		s := newFakeServer(t, newModel().respond)
 		targets = append(targets, &Target{Name: name, Servers: []string{s.addr()}})
 	}
-	l, err := Find("get")
-	require.NoError(t, err)
-	p := small(l)
+	l, p := small(t, "get")
 	p.Slice = 200 * time.Millisecond
 	p.Duration = 4 * p.Slice
 	report, err := Run(t.Context(), l, p, targets...)
@@ -158,9 +154,7 @@ func TestInterruptCleansUp(t *testing.T) {
 	s := newFakeServer(t, m.respond)
 	for name, op := range map[string]proto.OpCode{"mixed": proto.OpGetData, "create": proto.OpCreate,
 		"paper": proto.OpSetData, "watch-fanout": proto.OpGetData, "reconnect-storm": proto.OpSetWatches} {
-		l, err := Find(name)
-		require.NoError(t, err)
-		p := small(l)
+		l, p := small(t, name)
 		p.Duration, p.Rounds = time.Hour, 1_000_000
 		ctx, cancel := context.WithCancel(t.Context())
 		going := m.after(op, 500)
@@ -168,7 +162,7 @@ func TestInterruptCleansUp(t *testing.T) {
 			<-going
 			cancel()
 		}()
-		_, err = Run(ctx, l, p, &Target{Servers: []string{s.addr()}})
+		_, err := Run(ctx, l, p, &Target{Servers: []string{s.addr()}})
 		require.ErrorIs(t, err, context.Canceled, name)
 		require.Empty(t, m.left(), name)
 	}
@@ -189,9 +183,8 @@ func TestSetUpFailureCleansUp(t *testing.T) {
 		}
 		return m.respond(c, op, body)
 	})
-	l, err := Find("get")
-	require.NoError(t, err)
-	_, err = Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
+	l, p := small(t, "get")
+	_, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
 	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
 	require.Empty(t, m.left())
 }
@@ -200,9 +193,8 @@ func TestNoServer(t *testing.T) {
 	s := newFakeServer(t, newModel().respond)
 	addr := s.addr()
 	s.close()
-	l, err := Find("get")
-	require.NoError(t, err)
-	_, err = Run(t.Context(), l, small(l), &Target{Name: "A", Servers: []string{addr}})
+	l, p := small(t, "get")
+	_, err := Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{addr}})
 	require.ErrorContains(t, err, "connection refused")
 }
 
@@ -211,9 +203,7 @@ func TestNoServer(t *testing.T) {
 func TestConnectionLossIsSurvived(t *testing.T) {
 	m := newModel()
 	s := newFakeServer(t, m.respond)
-	l, err := Find("mixed")
-	require.NoError(t, err)
-	p := small(l)
+	l, p := small(t, "mixed")
 	p.Duration, p.Warmup = 600*time.Millisecond, 0
 	var report *Report
 	for isCut := false; !isCut; p.Duration *= 4 { // a busy machine may measure next to nothing at first
@@ -228,10 +218,10 @@ func TestConnectionLossIsSurvived(t *testing.T) {
 		case <-running:
 			s.dropAll()
 			isCut = true
-			err = <-done
-		case err = <-done:
+			require.NoError(t, <-done)
+		case err := <-done:
+			require.NoError(t, err)
 		}
-		require.NoError(t, err)
 	}
 	row := report.Targets[0].Rounds[0][0]
 	require.Positive(t, row.Operations)
@@ -249,8 +239,7 @@ func TestSessionsThatDied(t *testing.T) {
 		_ = c.nc.Close()
 		return m.respond(c, op, body)
 	})
-	l, err := Find("connections")
-	require.NoError(t, err)
-	_, err = Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
+	l, p := small(t, "connections")
+	_, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
 	require.ErrorContains(t, err, "none of the 8 sessions was alive after 100ms")
 }
