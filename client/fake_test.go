@@ -76,6 +76,11 @@ func (f *fake) listen(addr string) {
 		panic(err)
 	}
 	f.listener = l
+	f.accept(l)
+}
+
+// accept serves what connects to a listener, until that is closed.
+func (f *fake) accept(l net.Listener) {
 	f.running.Go(func() {
 		for {
 			nc, err := l.Accept()

@@ -43,15 +43,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	secure := tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}})
 	defer secure.Close()
-	f.running.Go(func() {
-		for {
-			nc, err := secure.Accept()
-			if err != nil {
-				return
-			}
-			f.running.Go(func() { f.serve(nc) })
-		}
-	})
+	f.accept(secure)
 	_, port, _ := net.SplitHostPort(inner.Addr().String())
 	lookup := WithResolver(func(_ context.Context, host string) ([]string, error) {
 		require.Contains(t, []string{"zk.test", "other.test"}, host)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/seed94657493/warren/proto/layouts"
-	"github.com/seed94657493/warren/proto/paths"
 )
 
 func TestOrderIsByNumberAcrossPrefixesAndOverflow(t *testing.T) {
@@ -21,13 +20,4 @@ func TestOrderIsByNumberAcrossPrefixesAndOverflow(t *testing.T) {
 		"_c_0-__READ__-2147483647"}, got)
 	equal(t, "__WRIT__", line[0].Marker)
 	equal(t, "__READ__", line[2].Marker)
-}
-
-func TestPaths(t *testing.T) {
-	for _, tt := range []struct{ parent, name, path string }{
-		{"/", "a", "/a"}, {"/a", "b", "/a/b"}, {"/a/b", "c", "/a/b/c"},
-	} {
-		equal(t, tt.path, paths.ChildOf(tt.parent, tt.name))
-		equal(t, tt.parent, paths.ParentOf(tt.path))
-	}
 }
