@@ -40,7 +40,7 @@ func runConfig(ctx context.Context, s *Shell, a *arguments) error {
 		if data, stat, w, err = s.link.client.GetW(ctx, client.ConfigPath); err != nil {
 			return err
 		}
-		s.link.watches.hold(client.ConfigPath, heldData, w)
+		s.link.watches.hold(client.ConfigPath, client.WatcherData, w)
 	}
 	r := configResult{Config: string(data), Stat: a.stat(stat)}
 	if a.has("c") {

@@ -9,24 +9,14 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// flagSet says which flags a command takes: each letter, followed by a colon if it has a value, as in "sv:". A flag
-// with a longer name is written in brackets: "[file]:".
+// flagSet says which flags a command takes, separated by blanks, each followed by a colon if it has a value: "s v:".
 type flagSet string
 
 // flags returns the names, and whether each takes a value.
 func (s flagSet) flags() map[string]bool {
 	known := map[string]bool{}
-	for len(s) > 0 {
-		name := string(s[:1])
-		s = s[1:]
-		if name == "[" {
-			end := strings.IndexByte(string(s), ']')
-			name, s = string(s[:end]), s[end+1:]
-		}
-		hasValue := strings.HasPrefix(string(s), ":")
-		if hasValue {
-			s = s[1:]
-		}
+	for flag := range strings.FieldsSeq(string(s)) {
+		name, hasValue := strings.CutSuffix(flag, ":")
 		known[name] = hasValue
 	}
 	return known

@@ -38,7 +38,7 @@ type link struct {
 // dial begins a session. It does not wait for a server.
 func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link, error) {
 	l := &link{servers: servers, o: o, out: out, printed: printed, first: make(chan struct{}),
-		watches: &heldWatches{byPath: map[string]*[heldKinds]*client.Watch{}}}
+		watches: &heldWatches{byPath: map[string]map[client.WatcherType]*client.Watch{}}}
 	options := []client.Option{
 		client.WithSessionTimeout(o.Timeout),
 		client.WithHooks(client.Hooks{State: l.stateChanged, Event: l.eventCame}),

@@ -110,7 +110,7 @@ func (s *Shell) read(ctx context.Context, path string, isWatched bool) ([]byte, 
 	}
 	data, stat, w, err := s.link.client.GetW(ctx, path)
 	if err == nil {
-		s.link.watches.hold(path, heldData, w)
+		s.link.watches.hold(path, client.WatcherData, w)
 	}
 	return data, stat, err
 }
@@ -137,7 +137,7 @@ func runStat(ctx context.Context, s *Shell, a *arguments) error {
 	if isWatched {
 		var w *client.Watch
 		if stat, exists, w, err = s.link.client.ExistsW(ctx, path); err == nil {
-			s.link.watches.hold(path, heldData, w)
+			s.link.watches.hold(path, client.WatcherData, w)
 		}
 	} else {
 		stat, exists, err = s.link.client.Exists(ctx, path)
@@ -209,7 +209,7 @@ func (s *Shell) children(
 	if isWatched {
 		var w *client.Watch
 		if names, stat, w, err = s.link.client.ChildrenW(ctx, path); err == nil {
-			s.link.watches.hold(path, heldChildren, w)
+			s.link.watches.hold(path, client.WatcherChildren, w)
 		}
 	} else {
 		names, stat, err = s.link.client.Children(ctx, path)

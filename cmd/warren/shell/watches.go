@@ -7,66 +7,44 @@ import (
 	"sync"
 
 	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/proto"
 )
 
-// heldKind is a kind of watch.
-type heldKind int
-
-const (
-	heldChildren heldKind = iota
-	heldData
-	heldPersistent
-	heldRecursive
-	heldKinds // how many there are
-)
+// heldTypes are the types of watches, in the order in which the events of their removal are printed.
+var heldTypes = []client.WatcherType{client.WatcherChildren, client.WatcherData, client.WatcherPersistent,
+	client.WatcherSubtree}
 
 // removal is what the event of a removed watch is called.
-func (k heldKind) removal() string {
-	switch k {
-	case heldChildren:
+func removal(t client.WatcherType) string {
+	switch t {
+	case client.WatcherChildren:
 		return "ChildWatchRemoved"
-	case heldData:
+	case client.WatcherData:
 		return "DataWatchRemoved"
 	}
 	return "PersistentWatchRemoved"
 }
 
-func (k heldKind) isOf(t proto.WatcherType) bool {
-	switch t {
-	case proto.WatcherData:
-		return k == heldData
-	case proto.WatcherChildren:
-		return k == heldChildren
-	case proto.WatcherPersistent:
-		return k == heldPersistent
-	case proto.WatcherPersistentRecursive:
-		return k == heldRecursive
-	}
-	return true
-}
-
-// heldWatches are the watches that commands have set, at most one of a kind on a path. Their events are printed by
+// heldWatches are the watches that commands have set, at most one of a type on a path. Their events are printed by
 // link.eventCame; here they are kept only so that they can be removed.
 type heldWatches struct {
 	mu     sync.Mutex
-	byPath map[string]*[heldKinds]*client.Watch
+	byPath map[string]map[client.WatcherType]*client.Watch
 }
 
-// hold keeps a watch. A second one of its kind is closed: the server has one anyway.
-func (h *heldWatches) hold(path string, kind heldKind, w *client.Watch) {
+// hold keeps a watch. A second one of its type is closed: the server has one anyway.
+func (h *heldWatches) hold(path string, t client.WatcherType, w *client.Watch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	kinds := h.byPath[path]
-	if kinds == nil {
-		kinds = new([heldKinds]*client.Watch)
-		h.byPath[path] = kinds
+	held := h.byPath[path]
+	if held == nil {
+		held = map[client.WatcherType]*client.Watch{}
+		h.byPath[path] = held
 	}
-	if old := kinds[kind]; old != nil && isAlive(old) {
+	if old := held[t]; old != nil && isAlive(old) {
 		w.Close()
 		return
 	}
-	kinds[kind] = w
+	held[t] = w
 }
 
 // isAlive throws away the events of a watch and reports whether there may be others.
@@ -83,38 +61,37 @@ func isAlive(w *client.Watch) bool {
 	}
 }
 
-// alive returns the kinds of the watches of a type on a path that may still have events.
-func (h *heldWatches) alive(path string, t proto.WatcherType) (kinds []heldKind) {
+// alive returns the types of the watches on a path, of a type or of any, that may still have events.
+func (h *heldWatches) alive(path string, of client.WatcherType) (types []client.WatcherType) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	held := h.byPath[path]
-	for kind := range heldKinds {
-		if held != nil && held[kind] != nil && kind.isOf(t) && isAlive(held[kind]) {
-			kinds = append(kinds, kind)
+	for _, t := range heldTypes {
+		if w := h.byPath[path][t]; w != nil && (of == t || of == client.WatcherAny) && isAlive(w) {
+			types = append(types, t)
 		}
 	}
-	return kinds
+	return types
 }
 
-func (h *heldWatches) drop(path string, kinds []heldKind) {
+func (h *heldWatches) drop(path string, types []client.WatcherType) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	held := h.byPath[path]
-	for _, kind := range kinds {
-		held[kind].Close()
-		held[kind] = nil
+	for _, t := range types {
+		held[t].Close()
+		delete(held, t)
 	}
-	if *held == [heldKinds]*client.Watch{} {
+	if len(held) == 0 {
 		delete(h.byPath, path)
 	}
 }
 
 func runAddWatch(ctx context.Context, s *Shell, a *arguments) error {
-	path, mode, kind := a.word(0), client.WatchSubtree, heldRecursive
+	path, mode, t := a.word(0), client.WatchSubtree, client.WatcherSubtree
 	if a.has("m") {
 		switch strings.ToUpper(a.flags["m"]) {
 		case "PERSISTENT":
-			mode, kind = client.WatchNode, heldPersistent
+			mode, t = client.WatchNode, client.WatcherPersistent
 		case "PERSISTENT_RECURSIVE":
 		default:
 			return s.misused("addWatch", "-m must be PERSISTENT or PERSISTENT_RECURSIVE")
@@ -127,19 +104,19 @@ func runAddWatch(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	s.link.watches.hold(path, kind, w)
+	s.link.watches.hold(path, t, w)
 	return s.out.emit(doneResult{"addWatch", path})
 }
 
 // removalTypes are the flags of removewatches.
 var removalTypes = []struct {
 	flag string
-	t    proto.WatcherType
-}{{"c", proto.WatcherChildren}, {"d", proto.WatcherData}, {"p", proto.WatcherPersistent},
-	{"r", proto.WatcherPersistentRecursive}, {"a", proto.WatcherAny}}
+	t    client.WatcherType
+}{{"c", client.WatcherChildren}, {"d", client.WatcherData}, {"p", client.WatcherPersistent},
+	{"r", client.WatcherSubtree}, {"a", client.WatcherAny}}
 
 func runRemoveWatches(ctx context.Context, s *Shell, a *arguments) error {
-	path, t := a.word(0), proto.WatcherAny
+	path, t := a.word(0), client.WatcherAny
 	for _, r := range removalTypes {
 		if a.has(r.flag) {
 			t = r.t
@@ -149,8 +126,8 @@ func runRemoveWatches(ctx context.Context, s *Shell, a *arguments) error {
 	if err := checkPath(path, false); err != nil {
 		return err
 	}
-	kinds := s.link.watches.alive(path, t)
-	if len(kinds) == 0 {
+	types := s.link.watches.alive(path, t)
+	if len(types) == 0 {
 		return &client.Error{Op: "removeWatches", Path: path, Err: client.ErrNoWatcher}
 	}
 	err := s.link.client.RemoveWatches(ctx, path, t)
@@ -158,10 +135,10 @@ func runRemoveWatches(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil && !isLocal {
 		return err
 	}
-	s.link.watches.drop(path, kinds)
-	for _, kind := range kinds {
+	s.link.watches.drop(path, types)
+	for _, t := range types {
 		if s.printed.Load() {
-			s.out.post(newEvent(s.link.stateName(), kind.removal(), path, -1))
+			s.out.post(newEvent(s.link.stateName(), removal(t), path, -1))
 		}
 	}
 	return s.out.emit(doneResult{"removewatches", path})

@@ -49,7 +49,7 @@ func FuzzWords(f *testing.F) {
 }
 
 func TestFlags(t *testing.T) {
-	set := flagSet("sv:n:[file]:[add]:")
+	set := flagSet("s v: n: file: add:")
 	for line, want := range map[string]arguments{
 		"/a":               {map[string]string{}, []string{"/a"}},
 		"-s /a -v 3":       {map[string]string{"s": "", "v": "3"}, []string{"/a"}},
