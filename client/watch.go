@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"iter"
+
+	"github.com/seed94657493/warren/proto"
 )
 
 type watchKind uint8
@@ -15,16 +17,12 @@ const (
 	watchRecursive                   // addWatch mode 1
 )
 
-func (k watchKind) isOneShot() bool { return k <= watchChild }
+// watcherTypes are the types of the kinds in requests. A server has a path of a connection at most once for each type:
+// exists and getData share one.
+var watcherTypes = [...]proto.WatcherType{proto.WatcherData, proto.WatcherData, proto.WatcherChildren,
+	proto.WatcherPersistent, proto.WatcherPersistentRecursive}
 
-// table returns the kind that stands for k on the server. There a connection has a path at most once in each
-// table: exists and getData share one.
-func (k watchKind) table() watchKind {
-	if k == watchExist {
-		return watchData
-	}
-	return k
-}
+func (k watchKind) isOneShot() bool { return k <= watchChild }
 
 // takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source:
 // client-protocol 9.4.

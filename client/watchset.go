@@ -98,7 +98,7 @@ func (s *watchSet) drop(w *Watch, onServer bool) {
 // mu.
 func (s *watchSet) forget(w *Watch) {
 	for other := s.paths[w.path]; other != nil; other = other.next {
-		if other.kind.table() == w.kind.table() {
+		if watcherTypes[other.kind] == watcherTypes[w.kind] {
 			return
 		}
 	}
@@ -323,26 +323,10 @@ func (s *watchSet) lose(path string, t proto.WatcherType) {
 	defer s.mu.Unlock()
 	for w := s.paths[path]; w != nil; {
 		next := w.next
-		if w.isActive && w.kind.isOf(t) {
+		if w.isActive && (t == proto.WatcherAny || t == watcherTypes[w.kind]) {
 			s.unlink(w)
 			s.end(w, nil)
 		}
 		w = next
 	}
-}
-
-func (k watchKind) isOf(t proto.WatcherType) bool {
-	switch t {
-	case proto.WatcherAny:
-		return true
-	case proto.WatcherData:
-		return k == watchData || k == watchExist
-	case proto.WatcherChildren:
-		return k == watchChild
-	case proto.WatcherPersistent:
-		return k == watchPersistent
-	case proto.WatcherPersistentRecursive:
-		return k == watchRecursive
-	}
-	return false
 }
