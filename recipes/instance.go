@@ -3,6 +3,7 @@ package recipes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -68,53 +69,30 @@ func ParseURISpec(text string) (URISpec, error) {
 // http), name, id, address, port, ssl-port, registration-time-utc (milliseconds since 1970), service-type (in
 // lower case), and those in given, which take precedence. An unknown variable becomes empty.
 func (s Instance) BuildURI(given map[string]string) string {
-	var b strings.Builder
-	for _, part := range s.URI {
-		text := part.Value
-		if part.Variable {
-			var ok bool
-			if text, ok = given[part.Value]; !ok {
-				text = s.variable(part.Value)
-			}
-		}
-		b.WriteString(text)
+	scheme := "http"
+	if s.SSLPort != 0 {
+		scheme = "https"
 	}
-	return b.String()
-}
-
-func (s Instance) variable(name string) string {
 	port := func(n int) string {
 		if n == 0 {
 			return ""
 		}
 		return strconv.Itoa(n)
 	}
-	switch name {
-	case "scheme":
-		if s.SSLPort != 0 {
-			return "https"
+	values := map[string]string{"scheme": scheme, "name": s.Name, "id": s.ID, "address": s.Address,
+		"port": port(s.Port), "ssl-port": port(s.SSLPort),
+		"registration-time-utc": strconv.FormatInt(s.RegisteredAt.UnixMilli(), 10),
+		"service-type":          strings.ToLower(string(s.Type)), "[": "{", "]": "}"}
+	maps.Copy(values, given)
+	var b strings.Builder
+	for _, part := range s.URI {
+		if part.Variable {
+			b.WriteString(values[part.Value])
+		} else {
+			b.WriteString(part.Value)
 		}
-		return "http"
-	case "name":
-		return s.Name
-	case "id":
-		return s.ID
-	case "address":
-		return s.Address
-	case "port":
-		return port(s.Port)
-	case "ssl-port":
-		return port(s.SSLPort)
-	case "registration-time-utc":
-		return strconv.FormatInt(s.RegisteredAt.UnixMilli(), 10)
-	case "service-type":
-		return strings.ToLower(string(s.Type))
-	case "[":
-		return "{"
-	case "]":
-		return "}"
 	}
-	return ""
+	return b.String()
 }
 
 // encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is not JSON.
