@@ -93,7 +93,7 @@ func (cl *call) finish() {
 	cl.done <- struct{}{}
 }
 
-// appendTo appends the request, without its length.
+// appendTo appends the frame of the request, whose length endFrame fills in.
 func (cl *call) appendTo(b []byte, xid int32) []byte {
 	b = cl.request.appendTo(beginRequest(b, xid, cl.op))
 	switch cl.op {

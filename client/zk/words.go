@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,18 +24,10 @@ const (
 	ModeStandalone
 )
 
+var modeNames = map[Mode]string{ModeLeader: "leader", ModeFollower: "follower", ModeStandalone: "standalone"}
+
 // String returns the role as servers write it.
-func (m Mode) String() string {
-	switch m {
-	case ModeLeader:
-		return "leader"
-	case ModeFollower:
-		return "follower"
-	case ModeStandalone:
-		return "standalone"
-	}
-	return "unknown"
-}
+func (m Mode) String() string { return cmp.Or(modeNames[m], "unknown") }
 
 // ServerStats is the answer of a server to the word srvr. Latencies are in milliseconds.
 type ServerStats struct {
