@@ -43,6 +43,19 @@ func openLoop(t *testing.T, lanes, window int, rate float64, length time.Duratio
 	return d.rec.collect()
 }
 
+// pausing is nothing that stops for a while before the answer to the nth get.
+func pausing(nth int, pause time.Duration) respond {
+	answer, gets := nothing(), 0
+	return func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+		if op == proto.OpGetData {
+			if gets++; gets == nth {
+				time.Sleep(pause)
+			}
+		}
+		return answer(c, op, body)
+	}
+}
+
 func TestOpenLoopKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sample := openLoop(t, 3, 8, 100, 4*time.Second, nothing())
@@ -57,16 +70,7 @@ func TestOpenLoopKeepsItsRate(t *testing.T) {
 // that was due in that second slow, not only those in flight.
 func TestOpenLoopChargesPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer, gets := nothing(), 0
-		sample := openLoop(t, 1, 4, 50, 4*time.Second,
-			func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
-				if op == proto.OpGetData {
-					if gets++; gets == 51 { // due at 1 s
-						time.Sleep(time.Second)
-					}
-				}
-				return answer(c, op, body)
-			})
+		sample := openLoop(t, 1, 4, 50, 4*time.Second, pausing(51, time.Second)) // due at 1 s
 		latency := sample.total().Latency
 		require.EqualValues(t, 200, latency.TotalCount())
 		require.Zero(t, sample.Unsent)
@@ -87,16 +91,8 @@ func TestOpenLoopChargesPauses(t *testing.T) {
 // TestOpenLoopReportsWhatItCouldNotSend: the server stops answering before the end.
 func TestOpenLoopReportsWhatItCouldNotSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer, gets := nothing(), 0
-		sample := openLoop(t, 1, 4, 50, 4*time.Second,
-			func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
-				if op == proto.OpGetData {
-					if gets++; gets == 101 { // due at 2 s
-						time.Sleep(2 * drainTimeout)
-					}
-				}
-				return answer(c, op, body)
-			})
+		// The get that is due at 2 s.
+		sample := openLoop(t, 1, 4, 50, 4*time.Second, pausing(101, 2*drainTimeout))
 		time.Sleep(2 * drainTimeout) // the server's goroutine ends
 		total := sample.total()
 		require.EqualValues(t, 100, total.Latency.TotalCount())
