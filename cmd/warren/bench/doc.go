@@ -5,8 +5,8 @@
 //
 // A Load is one kind of work, one file each: load_mix.go (get, set, create, mixed and the mixes of
 // other tools), load_paper.go, load_latencies.go, load_fanout.go, load_storm.go, load_fill.go,
-// load_connections.go. Prepare makes a Trial of it on one Target; Run measures one Trial, or two in
-// turns, and returns a Report, which is written as a table or as JSON.
+// load_connections.go. Its function prepare makes a Trial of it on one Target; Run measures one Trial,
+// or two in turns, and returns a Report, which is written as a table or as JSON.
 //
 // A fleet is the sessions of a Trial, a lane is one session and its connection. A drive is one
 // stretch of load on all lanes, in which each lane asks its requester for requests. A recorder
