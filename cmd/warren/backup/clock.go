@@ -56,10 +56,9 @@ func (b *Backup) passages(ms int64) (all []passage, err error) {
 		}
 		_, err := b.scan(log, func(r *wal.Record) error {
 			var h proto.TxnHeader
-			in := proto.NewReader(r.Payload)
-			h.Decode(&in)
+			err := h.ReadFrom(r.Payload)
 			step(r.Zxid, h.Time)
-			return in.Err()
+			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", log.File, err)

@@ -448,8 +448,7 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	times := map[proto.Zxid]int64{}
 	_, err := wal.Scan(mem, "/b/log.35", func(r *wal.Record) error {
 		var h proto.TxnHeader
-		in := proto.NewReader(r.Payload)
-		h.Decode(&in)
+		require.NoError(t, h.ReadFrom(r.Payload))
 		times[r.Zxid] = h.Time
 		return nil
 	})

@@ -398,9 +398,7 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 				return nil
 			}
 			var h proto.TxnHeader
-			in := proto.NewReader(r.Payload)
-			h.Decode(&in)
-			known, before = true, in.Err() == nil && h.Time <= ms
+			known, before = true, h.ReadFrom(r.Payload) == nil && h.Time <= ms
 			return errStop
 		})
 	}

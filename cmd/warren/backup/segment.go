@@ -214,10 +214,9 @@ func logHeader() []byte {
 // txnDigest returns the digest of the tree that a txn carries, of the version that is computed here. Error txns have
 // none. Source: storage 3.3 and 7.2.
 func txnDigest(txn []byte) (digest int64, ok bool) {
-	in := proto.NewReader(txn[len(datatree.WithoutDigest(txn)):])
 	var d proto.TxnDigest
-	d.Decode(&in)
-	return d.TreeDigest, in.Err() == nil && d.Version == proto.DigestVersion
+	err := d.ReadFrom(txn[len(datatree.WithoutDigest(txn)):])
+	return d.TreeDigest, err == nil && d.Version == proto.DigestVersion
 }
 
 // flushBytes is how much is collected before it is written.
@@ -225,9 +224,8 @@ const flushBytes = 1 << 20
 
 func (s *segment) append(r *wal.Record) (err error) {
 	var h proto.TxnHeader
-	in := proto.NewReader(r.Payload)
-	if h.Decode(&in); in.Err() != nil {
-		return fmt.Errorf("backup: txn %v: %w", r.Zxid, in.Err())
+	if err := h.ReadFrom(r.Payload); err != nil {
+		return fmt.Errorf("backup: txn %v: %w", r.Zxid, err)
 	}
 	if s.w == nil {
 		s.entry = Entry{Kind: KindLog, File: fmt.Sprintf("log.%x", uint64(r.Zxid)), First: Zxid(r.Zxid),

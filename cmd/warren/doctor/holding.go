@@ -77,8 +77,7 @@ func (h *Holding) readLog(fsys vfs.FS, dir string) error {
 				return nil
 			}
 			var header proto.TxnHeader
-			reader := proto.NewReader(r.Payload)
-			header.Decode(&reader)
+			_ = header.ReadFrom(r.Payload) // the zxid is from there, too
 			h.Last, h.At = r.Zxid, time.UnixMilli(header.Time)
 			return nil
 		})

@@ -38,9 +38,8 @@ type txnRecord struct {
 
 // newTxnRecord decodes what it can of a payload; a body that it cannot decode is only counted.
 func newTxnRecord(r *wal.Record) *txnRecord {
-	var h proto.TxnHeader
 	in := proto.NewReader(r.Payload)
-	h.Decode(&in)
+	h := decoded[proto.TxnHeader](&in)
 	t := &txnRecord{Time: cli.Clock(h.Time), Session: h.ClientID.String(), Cxid: h.Cxid, Zxid: h.Zxid.String(),
 		Type: h.Type.String(), Size: len(r.Payload), File: r.File, Offset: r.Offset}
 	if t.body(h.Type, &in); in.Err() != nil {
@@ -48,8 +47,7 @@ func newTxnRecord(r *wal.Record) *txnRecord {
 		return t
 	}
 	if in.Len() >= proto.TxnDigestSize {
-		var d proto.TxnDigest
-		d.Decode(&in)
+		d := decoded[proto.TxnDigest](&in)
 		t.Digest = &d.TreeDigest
 	}
 	return t
@@ -108,13 +106,13 @@ func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 	}
 }
 
-// decoded decodes the body of a txn.
+// decoded decodes a part of a txn.
 func decoded[T any, P interface {
 	*T
 	Decode(in *proto.Reader)
-}](in *proto.Reader) (body T) {
-	P(&body).Decode(in)
-	return body
+}](in *proto.Reader) (part T) {
+	P(&part).Decode(in)
+	return part
 }
 
 // simple returns the txn as one line.

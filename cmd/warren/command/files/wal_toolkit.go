@@ -16,9 +16,8 @@ func javaClock(ms int64) string { return time.UnixMilli(ms).Format("1/2/06, 3:04
 // ToolkitLine prints a txn as TxnLogToolkit does, byte for byte but for the words that changed between releases: here
 // they are those of 3.9. Source: operations 6.4.
 func ToolkitLine(b []byte, r *wal.Record) []byte {
-	var h proto.TxnHeader
 	in := proto.NewReader(r.Payload)
-	h.Decode(&in)
+	h := decoded[proto.TxnHeader](&in)
 	b = fmt.Appendf(b, "%s session 0x%x cxid 0x%x zxid 0x%x %s", javaClock(h.Time), uint64(h.ClientID), h.Cxid,
 		uint64(h.Zxid), h.Type)
 	start := len(b)

@@ -78,9 +78,8 @@ func (l *txnLog) next() (t rawTxn, ok bool, err error) {
 	}
 	payload := l.buf[recordPrefixSize : len(l.buf)-1]
 	var h proto.TxnHeader
-	in := proto.NewReader(payload)
-	if h.Decode(&in); in.Err() != nil {
-		return t, false, fmt.Errorf("%s: the record at offset %d: %w", l.file, l.offset, in.Err())
+	if err := h.ReadFrom(payload); err != nil {
+		return t, false, fmt.Errorf("%s: the record at offset %d: %w", l.file, l.offset, err)
 	}
 	t = rawTxn{record: wal.Record{Zxid: h.Zxid, Payload: payload, File: l.file, Offset: l.offset}, bytes: l.buf,
 		isWhole: sum == uint64(adler32.Checksum(payload))}
