@@ -63,7 +63,7 @@ func newSnapshotDumpCommand() *cobra.Command {
 			p := newRecordPrinter(cmd.OutOrStdout(), output, withData)
 			trailer, err := load(args[0], p)
 			if err == nil {
-				err = p.trailer(trailer)
+				err = p.line(trailerFields(trailer), "%s", trailerText(trailer))
 			}
 			return errors.Join(err, p.flush())
 		},

@@ -45,11 +45,6 @@ func newZnodeRecord(path, data []byte, aclKey int64, st *proto.StatPersisted) *z
 	}
 }
 
-// aclText returns an ACL entry in the form of ZooKeeper's shell.
-func aclText(a proto.ACL) string {
-	return fmt.Sprintf("%s:%s:%s", a.Id.Scheme, a.Id.Id, znodetext.Perms(a.Perms))
-}
-
 // printableACL returns the texts of a list for a line. Who may write an ACL may put anything into an id.
 func printableACL(texts []string) string {
 	printable := make([]string, len(texts))
@@ -59,10 +54,11 @@ func printableACL(texts []string) string {
 	return strings.Join(printable, ",")
 }
 
+// aclTexts returns the entries of an ACL in the form of ZooKeeper's shell.
 func aclTexts(list []proto.ACL) []string {
 	texts := make([]string, len(list))
 	for i, a := range list {
-		texts[i] = aclText(a)
+		texts[i] = fmt.Sprintf("%s:%s:%s", a.Id.Scheme, a.Id.Id, znodetext.Perms(a.Perms))
 	}
 	return texts
 }
@@ -133,11 +129,6 @@ func (p *recordPrinter) znode(z *znodeRecord) error {
 		fmt.Fprintf(p.w, " data=%d", z.DataLength)
 	}
 	return p.w.WriteByte('\n')
-}
-
-// trailer prints what follows the body.
-func (p *recordPrinter) trailer(t snapshot.Trailer) error {
-	return p.line(trailerFields(t), "%s", trailerText(t))
 }
 
 func trailerFields(t snapshot.Trailer) map[string]any {

@@ -29,29 +29,21 @@ func AddAdminPort(flags *pflag.FlagSet, port *int) {
 // AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which
 // the scheme is http and the path is /commands. It refuses what is wrong.
 func AdminURL(cmd *cobra.Command, name string) (string, error) {
-	complete, err := adminURL(name)
-	if err != nil {
-		return "", cli.Misuse(cmd, err)
-	}
-	return complete, nil
-}
-
-func adminURL(name string) (string, error) {
 	if !strings.Contains(name, "://") {
 		at, path, _ := strings.Cut(name, "/")
 		at, err := hostport.Complete(at, strconv.Itoa(adminPort))
 		if err != nil {
-			return "", err
+			return "", cli.Misuse(cmd, err)
 		}
 		name = "http://" + at + "/" + path
 	}
 	u, err := url.Parse(name)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return "", fmt.Errorf("%q is not the address of an admin server, such as zk1:8080 or http://zk1:8080/commands",
-			name)
+		return "", cli.Misuse(cmd,
+			fmt.Errorf("%q is not the address of an admin server, such as zk1:8080 or http://zk1:8080/commands", name))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%q is neither an http nor an https URL", name)
+		return "", cli.Misuse(cmd, fmt.Errorf("%q is neither an http nor an https URL", name))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = adminPath
