@@ -16,26 +16,23 @@ import (
 func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	switch {
 	case !s.o.RestoreEnabled:
-		s.logRefusal("Restore command is disabled", r)
-		return answer{status: http.StatusServiceUnavailable}
+		return s.refuse(http.StatusServiceUnavailable, "Restore command is disabled", r)
 	case s.o.SnapshotLacksZxid:
-		s.logRefusal("the command restore needs serializeLastProcessedZxid.enabled", r)
-		return answer{status: http.StatusInternalServerError}
+		return s.refuse(http.StatusInternalServerError,
+			"the command restore needs serializeLastProcessedZxid.enabled", r)
 	case r.ContentLength == 0:
-		s.logRefusal("the command restore needs a snapshot in the body of the request", r)
-		return answer{status: http.StatusBadRequest}
+		return s.refuse(http.StatusBadRequest, "the command restore needs a snapshot in the body of the request", r)
 	case !s.restores.Allow(s.o.Now()):
 		s.o.Node.RestoreRefused()
-		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r,
+		return s.refuse(http.StatusTooManyRequests,
+			"the command restore is asked too often: admin.rateLimiterIntervalInMS", r,
 			zap.Duration("interval", s.restores.Every))
-		return answer{status: http.StatusTooManyRequests}
 	}
 	zxid, err := s.o.Node.Restore(r.Context(),
 		&patient{of: http.NewResponseController(w), r: r.Body, pieces: answerTimeout})
 	switch {
 	case errors.Is(err, orders.ErrCannotRestore):
-		s.logRefusal("Restore command is refused", r, zap.Error(err))
-		return answer{status: http.StatusServiceUnavailable}
+		return s.refuse(http.StatusServiceUnavailable, "Restore command is refused", r, zap.Error(err))
 	case err != nil:
 		s.o.Log.Error("restoring a snapshot for a client", zap.String("client_addr", r.RemoteAddr), zap.Error(err))
 		return answer{status: http.StatusInternalServerError}

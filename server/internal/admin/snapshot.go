@@ -15,16 +15,15 @@ import (
 func snapshot(s *Server, r *http.Request) answer {
 	switch {
 	case !s.o.SnapshotEnabled:
-		s.logRefusal("Snapshot command is disabled", r)
-		return answer{status: http.StatusServiceUnavailable}
+		return s.refuse(http.StatusServiceUnavailable, "Snapshot command is disabled", r)
 	case s.o.SnapshotLacksZxid:
-		s.logRefusal("the command snapshot needs serializeLastProcessedZxid.enabled", r)
-		return answer{status: http.StatusInternalServerError}
+		return s.refuse(http.StatusInternalServerError,
+			"the command snapshot needs serializeLastProcessedZxid.enabled", r)
 	case !s.o.Orders.Snapshots.Allow(s.o.Now()):
 		s.o.Node.SnapshotRefused()
-		s.logRefusal("the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r,
+		return s.refuse(http.StatusTooManyRequests,
+			"the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r,
 			zap.Duration("interval", s.o.Orders.Snapshots.Every))
-		return answer{status: http.StatusTooManyRequests}
 	}
 	snap, err := s.o.Node.Snapshot(r.Context())
 	if err != nil {
@@ -41,9 +40,14 @@ func announce(w http.ResponseWriter, snap *orders.Snapshot) {
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}
 }
 
-// logRefusal logs why a client was refused.
 func (s *Server) logRefusal(why string, r *http.Request, facts ...zap.Field) {
 	s.o.Log.Warn(why, append(facts, zap.String("client_addr", r.RemoteAddr))...)
+}
+
+// refuse logs why a client is refused, and answers with the status alone.
+func (s *Server) refuse(status int, why string, r *http.Request, facts ...zap.Field) answer {
+	s.logRefusal(why, r, facts...)
+	return answer{status: status}
 }
 
 // lastZxidHeader is ZooKeeper's name of the header with a snapshot's zxid, sent in just this form:

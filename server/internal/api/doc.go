@@ -14,8 +14,8 @@
 //
 //	api        API: its options and bounds, and how errors are answered
 //	routes     the table of resources, and those of one znode
-//	works, views, past, steering  those of many znodes, of what explains an ensemble, of the past, of orders
-//	behind     those of the audit log and of backups
+//	works, views, past, steering  those of many znodes, of what explains an ensemble and of backups, of the past, of
+//	           orders
 //	passing    requests that are passed on to another server, and those that another one passes on
 //	support    bundles for bug reports
 //	changes    streams of changes

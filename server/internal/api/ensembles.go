@@ -94,7 +94,6 @@ func (o *others) ask(ctx context.Context, i int) OtherEnsemble {
 	return answer
 }
 
-// read reads the answer of a server.
 func (e *OtherEnsemble) read(r io.Reader) {
 	var record Ensemble
 	if err := json.NewDecoder(r).Decode(&record); err != nil || record.State == "" {

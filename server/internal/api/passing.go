@@ -143,7 +143,7 @@ func (a *API) answerPassed(ctx context.Context, w http.ResponseWriter, from int6
 	return to.serve(a, w, r, v)
 }
 
-// passed is the answer to a request that another server has passed on.
+// passed is an answer in memory: to a request that another server has passed on, or to one of this process.
 type passed struct {
 	header http.Header
 	status int

@@ -110,7 +110,6 @@ func table() []*route {
 	})
 }
 
-// allowed returns the header Allow of a resource.
 func allowed(methods map[string]*route) string {
 	all := slices.Sorted(maps.Keys(methods))
 	if methods[http.MethodGet] != nil {

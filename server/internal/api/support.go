@@ -125,7 +125,6 @@ func packedArchive(add func(*tar.Writer) error) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// supportOf asks another server for its bundle.
 func (a *API) supportOf(r *http.Request, v *Visitor, id int64, to *route) ([]byte, error) {
 	answer, err := a.passTo(r, v, id, to, Task{Name: to.name, User: v.User, IDs: v.IDs, Remote: v.Remote})
 	if err == nil && answer.Status != http.StatusOK {
@@ -137,7 +136,6 @@ func (a *API) supportOf(r *http.Request, v *Visitor, id int64, to *route) ([]byt
 	return answer.Body, nil
 }
 
-// addSupport adds the files of a bundle to a folder.
 func addSupport(archive *tar.Writer, folder string, packed []byte) error {
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -205,7 +203,6 @@ func (a *API) supportBundle(v Actor) ([]byte, error) {
 	})
 }
 
-// record writes a record as JSON.
 func record(of func() (any, error)) func(io.Writer) error {
 	return func(w io.Writer) error {
 		value, err := of()
@@ -235,20 +232,14 @@ func (a *API) metricsText(w io.Writer) error {
 		return nil
 	}
 	r, err := http.NewRequest(http.MethodGet, "/metrics", nil)
-	if err == nil {
-		a.o.Metrics.ServeHTTP(inMemory{w, http.Header{}}, r)
+	if err != nil {
+		return err
 	}
+	all := &passed{header: http.Header{}}
+	a.o.Metrics.ServeHTTP(all, r)
+	_, err = w.Write(all.body.Bytes())
 	return err
 }
-
-// inMemory is the answer to a request of this process.
-type inMemory struct {
-	io.Writer
-	header http.Header
-}
-
-func (m inMemory) Header() http.Header { return m.header }
-func (m inMemory) WriteHeader(int)     {}
 
 // bounded is a buffer that drops what is more than it takes.
 type bounded struct {

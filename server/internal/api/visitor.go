@@ -220,7 +220,6 @@ func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
 	return answer(w, a.identityOf(v))
 }
 
-// logout ends the login of a visitor.
 func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.checkPage(r, v, r.Header.Get("X-Warren-Token")); err != nil {
 		return err
@@ -272,18 +271,12 @@ func (a *API) checkPage(r *http.Request, v *Visitor, token string) error {
 	if err := a.sameOrigin(r); err != nil {
 		return err
 	}
-	return v.checkToken(token)
-}
-
-// checkToken compares the token that a request carries with the one of its login.
-func (v *Visitor) checkToken(token string) error {
 	if v.login != nil && subtle.ConstantTimeCompare([]byte(token), []byte(v.Token)) != 1 {
 		return refusal(http.StatusForbidden, "the request lacks the token of this login")
 	}
 	return nil
 }
 
-// identityOf describes a visitor.
 func (a *API) identityOf(v *Visitor) Identity {
 	return Identity{User: v.User, Super: auth.IsSuper(v.IDs), Token: v.Token, Writes: a.o.Writes && v.User != ""}
 }

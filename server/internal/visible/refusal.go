@@ -52,11 +52,8 @@ func TroubleOf(err error) Trouble {
 	case errors.As(err, &refused):
 		t.Status = refused.Status
 	case errors.As(err, &code):
-		if t.Status = statuses[code]; t.Status == 0 {
-			t.Status = http.StatusInternalServerError
-		}
-		t.Code, t.Detail = code.Name(), sentences[code]
-		t.Detail = cmp.Or(t.Detail, code.Error())
+		t.Status = cmp.Or(statuses[code], t.Status)
+		t.Code, t.Detail = code.Name(), cmp.Or(sentences[code], code.Error())
 	}
 	t.Title = http.StatusText(t.Status)
 	return t

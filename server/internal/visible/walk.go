@@ -40,11 +40,8 @@ func (p *preorder) beside(id datatree.NodeID) datatree.NodeID {
 	return 0
 }
 
-// Bounds of a walk.
-const (
-	// visitsMax is how many znodes one request looks at, and visitsPerLock how many under one hold of Store.Mu.
-	visitsMax, visitsPerLock = 20_000, 1000
-)
+// visitsMax is how many znodes one request looks at, and visitsPerLock how many under one hold of Store.Mu.
+const visitsMax, visitsPerLock = 20_000, 1000
 
 // walk is a walk through the tree below a znode, in steps. Only what the visitor may list is walked: the children of
 // znodes that it may read. Between two steps the place is kept as a path, because znodes may go meanwhile.
