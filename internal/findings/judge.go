@@ -89,7 +89,6 @@ func (j *judge) excused(s *Server) bool {
 		s.Known() && (j.led || s.Mode == "standalone") && (j.young(s.Began, starts) || j.young(s.Since, settles))
 }
 
-// server tells what is wrong with one server.
 func (j *judge) server(s *Server) {
 	switch {
 	case s.Silent != "" && !s.Named && j.unlisted(s.ID):

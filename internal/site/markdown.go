@@ -98,7 +98,6 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 	return doc, sections, errors.Join(problems...)
 }
 
-// hasPicture reports whether the site has the picture to which a page points.
 func (s *Site) hasPicture(from *page, to string) bool {
 	if strings.Contains(to, "://") {
 		return true // it is not of the site

@@ -32,7 +32,6 @@ const (
 	onPageMost  = 30
 )
 
-// render returns a page as HTML.
 func (s *Site) render(p *page) ([]byte, error) {
 	doc, sections, err := s.parse(p)
 	if err != nil {

@@ -212,7 +212,6 @@ func titleOf(text []byte) string {
 	return strings.ReplaceAll(string(m[1]), "`", "")
 }
 
-// outOf returns the name that a page has on the site.
 func outOf(file string) string {
 	name, inDocs := strings.CutPrefix(file, "docs/")
 	folder, base := path.Split(strings.ToLower(name))
@@ -228,7 +227,6 @@ func outOf(file string) string {
 	return folder + base
 }
 
-// pictureOf returns the name that a picture has on the site.
 func pictureOf(file string) string { return "pictures/" + path.Base(file) }
 
 // searchIndex is the file that the search loads when a reader begins to type.

@@ -56,7 +56,6 @@ func outcome(command, text string) []byte {
 	return lay(nil, append(b, '}'))
 }
 
-// send writes an answer in JSON.
 func (s *Server) send(w http.ResponseWriter, status int, text []byte) {
 	s.extend(w) // the command may have taken long
 	w.Header().Set("Content-Type", "application/json")

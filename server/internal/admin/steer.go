@@ -18,7 +18,6 @@ func steering() (all []*command) {
 	return all
 }
 
-// steer runs a command that steers.
 func (s *Server) steer(k *orders.Kind, r *http.Request) answer {
 	by := orders.Operator{User: userOf(r), Addr: r.RemoteAddr}
 	var fields any

@@ -43,7 +43,6 @@ const shell = `<!doctype html>
 </html>
 `
 
-// app serves the page of the application.
 func (c *Console) app(w http.ResponseWriter, _ *http.Request, _ *api.Visitor) error {
 	text := shell
 	for _, name := range []string{"static/icon.svg", "static/app/boot.js", "static/app/app.css", "static/app/app.js"} {
@@ -155,7 +154,6 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, name string) {
 	_, _ = w.Write(text) // the visitor may have gone
 }
 
-// takesGzip reports whether the sender of a request unpacks gzip.
 func takesGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if coding, weight, _ := strings.Cut(part, ";"); strings.TrimSpace(coding) == "gzip" {

@@ -35,7 +35,6 @@ func duration(ms int64) string {
 	return d.Round(time.Second).String()
 }
 
-// sizeOf writes a number of bytes.
 func sizeOf(n int64) string {
 	switch f := float64(n); {
 	case n == 1:

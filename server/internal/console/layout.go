@@ -56,14 +56,12 @@ func to(page string, parameters ...string) string {
 	return page
 }
 
-// link is a link in a text.
 func link(href, text string) g.Node { return h.A(h.Href(href), h.Text(text)) }
 
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
-// field is an input with its label.
 func field(id, name, label, value string, more ...g.Node) g.Node {
 	return h.P(h.Label(h.For(id), h.Text(label)), h.Input(h.ID(id), h.Name(name), h.Value(value),
 		h.Attr("autocapitalize", "none"), h.Attr("spellcheck", "false"), g.Group(more)))
@@ -76,7 +74,6 @@ func fact(name string, value ...g.Node) g.Node { return h.Div(h.Dt(h.Text(name))
 
 func code(text string) g.Node { return h.Code(h.Text(text)) }
 
-// section is a part of a page with its heading.
 func section(id, title string, content ...g.Node) g.Node {
 	return h.Section(h.Aria("labelledby", id), h.H2(h.ID(id), h.Text(title)), g.Group(content))
 }

@@ -45,7 +45,6 @@ func crumbsBelow(root, p string) []crumb {
 	return all
 }
 
-// pathOf returns the path that a request asks for.
 func pathOf(values url.Values) (string, error) {
 	p := values.Get("path")
 	switch {
@@ -72,7 +71,6 @@ func (c *Console) data(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 	return nil
 }
 
-// export sends a subtree as a file.
 func (c *Console) export(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
 	p, err := pathOf(r.URL.Query())
 	if err != nil {

@@ -243,7 +243,6 @@ func (k *keeper) askServer(ctx context.Context, address string, wantRecord bool)
 	return s, nil, refuses, nil
 }
 
-// askWord returns the answer to a four-letter word.
 func (k *keeper) askWord(ctx context.Context, address, word string) (string, error) {
 	text, err := k.askBytes(ctx, address, word, answerMax)
 	return string(text), err

@@ -203,7 +203,6 @@ func (m *Member) addHeard(s *findings.Server, leader proto.Zxid) {
 	}
 }
 
-// behind sets the lag, if it is known.
 func (m *Member) behind(there, leader proto.Zxid) {
 	if leader != 0 && there.Epoch() == leader.Epoch() {
 		m.Lag = new(max(0, int64(leader)-int64(there)))
@@ -224,7 +223,6 @@ func (f *Facts) member(e *Ensemble, line *config.Member) Member {
 	return m
 }
 
-// addLearner adds what the leader knows of a learner.
 func (f *Facts) addLearner(m *Member, l *zab.Learner) {
 	last, there := f.Store.LastZxid(), l.Acked
 	m.State = "follower"

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelVersion is the release of the operating system.
 func kernelVersion() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

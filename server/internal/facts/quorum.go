@@ -169,7 +169,6 @@ func (f *Facts) quorum(r *host.QuorumRole) *Quorum {
 // ResetObservers restarts the figures of the observers, as orst does.
 func (f *Facts) ResetObservers() { f.host.ForgetPackets() }
 
-// votes reports whether a server is a voter of a configuration.
 func votes(q *config.Quorum, id int64) bool {
 	line := q.Member(id)
 	return line != nil && line.Role == config.Participant

@@ -43,7 +43,6 @@ func (f *Facts) VerifyBackup(folder string, read func(n, of int64) bool) error {
 // errEnded is the outcome of a check that was not carried on.
 var errEnded = errors.New("the check was ended")
 
-// verifyFile compares the size and the checksum of a file.
 func verifyFile(fsys vfs.FS, name string, size int64, sum string, read func(int64) bool) error {
 	f, err := fsys.Open(name)
 	if err != nil {

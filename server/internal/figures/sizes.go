@@ -45,7 +45,6 @@ func (s *Sizes) Merge(r SizeRange) {
 	s.last.Add(r.last)
 }
 
-// reset forgets all.
 func (s *Sizes) reset() {
 	s.mu.Lock()
 	s.last = SizeRange{}

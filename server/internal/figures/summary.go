@@ -81,7 +81,6 @@ func (m *Summary) ObserveN(v, n int64) {
 	}
 }
 
-// begin resets the extremes.
 func (m *Summary) begin() {
 	m.least.Store(1<<63 - 1)
 	m.most.Store(0)
@@ -176,7 +175,6 @@ func (v *summaryView) quantile(q float64) float64 {
 	return last
 }
 
-// lines calls line for the lines of a summary in mntr.
 func (m *Summary) lines(name string, line func(key, value string)) {
 	v := m.recent()
 	line("avg_"+name, Decimal(v.mean()))

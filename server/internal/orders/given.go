@@ -60,7 +60,6 @@ func (g Given) String() string {
 	return text
 }
 
-// newest returns the orders, the newest first.
 func (g *given) newest() []Given {
 	g.mu.Lock()
 	defer g.mu.Unlock()

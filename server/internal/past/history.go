@@ -123,7 +123,6 @@ func (r *reading) file(name string) (more bool, err error) {
 	return !r.cut, nil
 }
 
-// changed notes a change of the znode.
 func (r *reading) changed(path proto.Text, v *Version) {
 	if bytes.Equal(path, r.path) {
 		r.note(*v)

@@ -104,7 +104,6 @@ func (s *source) scan(name string) (first proto.Zxid, err error) {
 	return first, err
 }
 
-// record decodes a txn.
 func (s *source) record(payload []byte) error {
 	in := proto.NewReader(payload)
 	var h proto.TxnHeader

@@ -126,7 +126,6 @@ func (c *Counter) Leave() (root *Part) {
 	return nil
 }
 
-// isWorth reports whether a part is large enough to be kept.
 func (c *Counter) isWorth(s *Sum) bool {
 	return len(c.open) <= depthMax && (s.Bytes > c.total.Bytes/shareMin || s.Znodes > c.total.Znodes/shareMin ||
 		s.Writes > 0.01)

@@ -81,7 +81,6 @@ func (r *Recorder) Begin(s *Sampler) {
 	s.pick(r.oneIn.Load())
 }
 
-// pick decides which request is the next.
 func (s *Sampler) pick(oneIn int64) {
 	s.oneIn, s.left = oneIn, 1
 	if oneIn > 1 { // the number of failures before a success has the geometric distribution
@@ -316,7 +315,6 @@ func (r *Recorder) View(now int64, by By, most int) View {
 	return v
 }
 
-// opOf is the operation that is counted in a slot.
 func opOf(slot int) proto.OpCode {
 	if slot == int(proto.OpCloseSession)&(opSlots-1) {
 		return proto.OpCloseSession // the only negative one of a client that is recorded
@@ -327,7 +325,6 @@ func opOf(slot int) proto.OpCode {
 // seenLeast is below what counts of a request have faded to in some ten windows: older keys are not shown.
 const seenLeast = 1e-6
 
-// keys returns the first keys of a table.
 func keys[K any](t *table, by By, most int, f float64, key func([]byte) K) []Entry[K] {
 	var found []Entry[*[]byte]
 	for i := range t.sets {

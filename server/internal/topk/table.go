@@ -15,7 +15,6 @@ func (s *Sums) add(o Sums) {
 	s.Millis += o.Millis
 }
 
-// times returns s multiplied by f.
 func (s Sums) times(f float64) Sums { return Sums{s.Requests * f, s.Bytes * f, s.Millis * f} }
 
 const (
@@ -63,7 +62,6 @@ func (t *table) add(key []byte, rank float64, sums Sums, rng *random) {
 	}
 }
 
-// scale multiplies all counts.
 func (t *table) scale(f float64) {
 	for i := range t.sets {
 		s := &t.sets[i]

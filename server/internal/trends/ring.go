@@ -158,7 +158,6 @@ func (r *Ring) kept(i int) (first, end int) {
 	return first, end
 }
 
-// part returns the slots of a level.
 func (r *Ring) part(i int) []slot {
 	from := 0
 	for _, l := range levels[:i] {

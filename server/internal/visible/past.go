@@ -130,7 +130,6 @@ func (n *Shown) Past(ctx context.Context, a Actor, at Moment, path, after string
 	return n.pastZnode(p.replay, path, after, limit), nil
 }
 
-// pastZnode describes a znode of a state.
 func (n *Shown) pastZnode(r *rebuild.Replay, path, after string, limit int) *Past {
 	state := r.State
 	p := &Past{Zxid: state.LastZxid().String(), At: r.LastTime, Snapshot: r.Snapshot(),

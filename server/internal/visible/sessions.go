@@ -159,7 +159,6 @@ func (s *sight) address() string {
 // pathsShown is how many ephemerals of a session are listed.
 const pathsShown = 100
 
-// session describes a session.
 func (n *Shown) session(s *sight, held *ensemble.HeldBy, a Actor) Session {
 	one := Session{Label: n.front.Label(s.id), State: sessionUnknown}
 	told := s.told

@@ -62,7 +62,6 @@ func (n *Shown) VerifyBackup(a Actor, folder string, begin bool) (*Verification,
 	return &told, nil
 }
 
-// verify reads the files of a backup.
 func (n *Shown) verify(folder string) {
 	c := &n.verified
 	err := n.Facts.VerifyBackup(folder, func(read, all int64) bool {

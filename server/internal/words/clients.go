@@ -23,7 +23,6 @@ func (w *Words) readOnlyLine() string {
 	return ""
 }
 
-// summary writes the common part of srvr and stat.
 func (w *Words) summary(out *bytes.Buffer) {
 	s := w.Stats()
 	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", s.Server.MinLatency, s.Server.AvgLatency, s.Server.MaxLatency)

@@ -66,7 +66,6 @@ func (w *Words) dumpSessions(out *bytes.Buffer) {
 	}
 }
 
-// dumpGlobal lists the sessions of the ensemble.
 func dumpGlobal(out *bytes.Buffer, all []facts.GlobalSession, shown func(proto.SessionID) proto.SessionID) {
 	for i := range all {
 		all[i].ID = shown(all[i].ID)

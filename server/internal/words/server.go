@@ -53,7 +53,6 @@ func (w *Words) envi(_ asker, out *bytes.Buffer) {
 	}
 }
 
-// hash prints the digests of the tree that the server keeps.
 func (w *Words) hash(_ asker, out *bytes.Buffer) {
 	for _, d := range w.Digests() {
 		fmt.Fprintf(out, "%x: %d\n", d.Zxid, d.Digest)
@@ -143,7 +142,6 @@ func (w *Words) memberConf(line func(string, any), out *bytes.Buffer) {
 	}
 }
 
-// joinPorts lists a port of each address, as conf does.
 func joinPorts(all []config.PeerAddress, port func(config.PeerAddress) int) string {
 	var ports []string
 	for _, a := range all {
