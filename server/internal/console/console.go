@@ -28,12 +28,11 @@ type Console struct {
 	api    *api.API
 	files  *files
 	manual *files // below /docs/
-	routes map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error
 }
 
 // New returns the console of an API.
 func New(a *api.API) *Console {
-	return &Console{api: a, files: newFiles(staticFiles.ReadFile), manual: newFiles(readPages()), routes: routes()}
+	return &Console{api: a, files: newFiles(staticFiles.ReadFile), manual: newFiles(readPages())}
 }
 
 // ServeHTTP implements http.Handler.
@@ -75,9 +74,9 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, name string) {
 		_ = redirect(w, "./#/"+at)
 		return
 	}
-	serve := c.routes[r.Method+" "+name]
+	serve := routes[r.Method+" "+name]
 	if r.Method == http.MethodHead {
-		serve = c.routes[http.MethodGet+" "+name]
+		serve = routes[http.MethodGet+" "+name]
 	}
 	v, err := c.api.Visitor(w, r)
 	switch {

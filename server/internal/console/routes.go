@@ -12,17 +12,15 @@ import (
 
 // routes are what the server writes itself, by method and name: the page of the application, files, and the views that
 // a link opens to browsers without a login.
-func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error {
-	return map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error{
-		"GET ":        (*Console).app,
-		"GET data":    (*Console).data,
-		"GET export":  (*Console).export,
-		"GET links":   (*Console).links,
-		"POST links":  (*Console).share,
-		"POST unlink": (*Console).unshare,
-		"GET shared":  (*Console).shared,
-		"POST shared": (*Console).openLink,
-	}
+var routes = map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error{
+	"GET ":        (*Console).app,
+	"GET data":    (*Console).data,
+	"GET export":  (*Console).export,
+	"GET links":   (*Console).links,
+	"POST links":  (*Console).share,
+	"POST unlink": (*Console).unshare,
+	"GET shared":  (*Console).shared,
+	"POST shared": (*Console).openLink,
 }
 
 // Bounds of what a page shows.

@@ -136,15 +136,13 @@ const (
 func (s *Set[F]) Of(key string) F {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, ok := s.all[key]
-	if !ok {
-		if len(s.all) >= keysMax {
-			key = keyOther
-		}
-		if f, ok = s.all[key]; !ok {
-			f = s.make()
-			s.all[key] = f
-		}
+	if _, known := s.all[key]; !known && len(s.all) >= keysMax {
+		key = keyOther
+	}
+	f, known := s.all[key]
+	if !known {
+		f = s.make()
+		s.all[key] = f
 	}
 	return f
 }
