@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Bounds of links.
@@ -156,16 +157,10 @@ func (a *API) OpenedLink(r *http.Request, path string) (*Link, error) {
 		return nil, errLink
 	}
 	path = cmp.Or(path, link.Path)
-	if !covers(link.Path, path) {
+	if !visible.IsBelow(path, link.Path) {
 		return nil, refusal(http.StatusForbidden, "the link shows other znodes only")
 	}
 	return link, nil
-}
-
-// covers reports whether path is that of a znode at or below root. Paths are compared as they are: no znode has a path
-// with a dot or an empty name in it.
-func covers(root, path string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
 }
 
 func (a *API) link(word string) *Link {

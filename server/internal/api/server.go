@@ -15,7 +15,6 @@ type Server interface {
 	Servers() *Servers
 	// ID is myid of this server; -1 if it stands alone.
 	ID() int64
-	// Pass lets another server carry out a request of a visitor.
 	Pass(ctx context.Context, server int64, t Task) (*TaskAnswer, error)
 	Trends(from int64) *Trends
 	Login(user, password string) ([]auth.Identity, error)
@@ -35,9 +34,7 @@ type Server interface {
 	Session(a Actor, label string) (*SessionDetails, error)
 	Top(a Actor, by string, most int) (*TopOfAll, error)
 	Slow(a Actor, most int) (*SlowOfAll, error)
-	// Audit returns the newest lines of the audit log, at most so many.
 	Audit(a Actor, most int) (*Audit, error)
-	// Backups returns from what a state can be brought back.
 	Backups(a Actor) (*Backups, error)
 	VerifyBackup(a Actor, folder string, begin bool) (*Verification, error)
 	Activity(a Actor, path string) (*Activity, error)

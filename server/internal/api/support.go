@@ -41,13 +41,6 @@ sessions, which open nothing. The log is where the server writes it.
 // supportOthersMax is how many files a bundle of another server has at most.
 const supportOthersMax = 40
 
-func supportTable() []*route {
-	return perServer(&route{name: "support", about: "What a bug report needs, as a tar archive packed by gzip, for " +
-		"visitors that may see all. Secrets and data of znodes are not in it.",
-		params: []param{{name: "all", number: true, about: "1 for all servers of the ensemble, a folder for each"}},
-		kind:   "application/gzip", may: mustSeeAll, serve: (*API).support})
-}
-
 // support sends a support bundle. One is made at a time.
 func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.o.Server.MaySeeAll(v.Actor); err != nil {

@@ -26,7 +26,7 @@ func viewsTable() []*route {
 			params: []param{pathParam}, gives: Watchers{}, serve: asksOthers(ofPath(Server.Watchers))},
 		{name: "servers", about: "What the servers of the configuration answer at their client ports.",
 			gives: Servers{}, serve: waits(servers)},
-	}, slices.Concat(pastTable(), laidTable(), supportTable(), perServer(
+	}, slices.Concat(pastTable(), laidTable(), perServer(
 		&route{name: "activity", about: "How many reads and writes a znode has had at a server since it was first " +
 			"asked for, for ten minutes. It needs a login.",
 			params: []param{pathParam}, gives: Activity{}, may: mustHaveLogin, serve: reads(activity)},
@@ -43,7 +43,12 @@ func viewsTable() []*route {
 			"its manifest: one request begins, others tell how far that is. For visitors that may see all.",
 			params: []param{{name: "folder", about: "as warren.console.backups names it", required: true},
 				{name: "begin", about: "1 begins a check, unless one goes on", number: true}},
-			gives: Verification{}, may: mustSeeAll, serve: reads(verification)}))...)
+			gives: Verification{}, may: mustSeeAll, serve: reads(verification)},
+		&route{name: "support", about: "What a bug report needs, as a tar archive packed by gzip, for visitors that " +
+			"may see all. Secrets and data of znodes are not in it.",
+			params: []param{{name: "all", number: true,
+				about: "1 for all servers of the ensemble, a folder for each"}},
+			kind: "application/gzip", may: mustSeeAll, serve: (*API).support}))...)
 }
 
 func recipes(q *query) func(Server) (*Recipes, error) {

@@ -215,16 +215,12 @@ func (f *Facts) Task(ctx context.Context, id int64, t Task) (*TaskAnswer, error)
 	case !ok:
 		return nil, ErrNoServer
 	}
-	return f.passTo(ctx, &at, t)
-}
-
-func (f *Facts) passTo(ctx context.Context, at *findings.Server, t Task) (*TaskAnswer, error) {
-	if err := f.untasked(at); err != nil {
+	if err := f.untasked(&at); err != nil {
 		return nil, err
 	}
 	soon, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
-	given, err := f.sendTask(soon, at, &Task{})
+	given, err := f.sendTask(soon, &at, &Task{})
 	switch {
 	case err != nil:
 		return nil, err
@@ -232,7 +228,7 @@ func (f *Facts) passTo(ctx context.Context, at *findings.Server, t Task) (*TaskA
 		return given, nil // why there is none
 	}
 	t.Ticket = given.Ticket
-	return f.sendTask(ctx, at, &t)
+	return f.sendTask(ctx, &at, &t)
 }
 
 var (

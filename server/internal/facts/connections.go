@@ -59,8 +59,12 @@ func ConnectionOf(c *serve.Conn) Connection {
 	if s == nil {
 		return one
 	}
+	last := "SESS"
+	if st.AnsweredTotal > 0 {
+		last = cmp.Or(opWords[st.LastOp], "NA")
+	}
 	one.BoundSession = &BoundSession{
-		ID: int64(s.ID), LastOperation: opWord(st.LastOp, st.AnsweredTotal), Established: c.Established.UnixMilli(),
+		ID: int64(s.ID), LastOperation: last, Established: c.Established.UnixMilli(),
 		TimeoutMs: s.TimeoutMs(), LastCxid: st.LastXid, LastZxid: int64(st.LastZxid),
 		LastResponse: figures.Ms(st.LastResponse),
 		LastLatency:  st.LastLatency, MinLatency: st.MinLatency,
@@ -69,14 +73,7 @@ func ConnectionOf(c *serve.Conn) Connection {
 	return one
 }
 
-// opWord is the name of an operation in cons, four letters long.
-func opWord(op proto.OpCode, answered int64) string {
-	if answered == 0 {
-		return "SESS"
-	}
-	return cmp.Or(opWords[op], "NA")
-}
-
+// opWords are the names of operations in cons, four letters long.
 var opWords = map[proto.OpCode]string{
 	proto.OpCreate: "CREA", proto.OpCreate2: "CREA", proto.OpCreateContainer: "CREA", proto.OpCreateTTL: "CREA",
 	proto.OpDelete: "DELE", proto.OpExists: "EXIS", proto.OpGetData: "GETD", proto.OpSetData: "SETD",

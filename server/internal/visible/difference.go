@@ -42,7 +42,7 @@ type touched struct {
 
 // Changed implements datatree.Sink.
 func (t *touched) Changed(c datatree.Change) {
-	if c.Zxid <= t.after || !isBelow(string(c.Path), t.under) || t.paths[string(c.Path)] {
+	if c.Zxid <= t.after || !IsBelow(string(c.Path), t.under) || t.paths[string(c.Path)] {
 		return
 	}
 	if len(t.paths) >= comparedMax {
@@ -52,8 +52,9 @@ func (t *touched) Changed(c datatree.Change) {
 	t.paths[string(c.Path)] = true
 }
 
-// isBelow reports whether a path is that of a znode or of one below it.
-func isBelow(path, under string) bool {
+// IsBelow reports whether a path is that of a znode or of one below it. Paths are compared as they are: no znode has a
+// path with a dot or an empty name in it.
+func IsBelow(path, under string) bool {
 	return under == "/" || path == under || strings.HasPrefix(path, under) && path[len(under)] == '/'
 }
 

@@ -207,7 +207,8 @@ func (n *Shown) countOn(c *count) (done bool, err error) {
 		c.counter = nil
 		return true, proto.ErrNoNode
 	}
-	w := newCounting(n, c, root)
+	w := &counting{preorder: preorder{state: n.Store.State, under: root}, n: n, c: c, budget: countPerLock}
+	w.opens, w.left = w.allows, w.leave
 	var at datatree.NodeID
 	if c.counter == nil {
 		c.begin(n, root)
@@ -255,12 +256,6 @@ type counting struct {
 	lastACL     datatree.ACLID // of which lastAllowed says what it allows, if isKnown
 	lastAllowed bool
 	isKnown     bool
-}
-
-func newCounting(n *Shown, c *count, root datatree.NodeID) *counting {
-	w := &counting{preorder: preorder{state: n.Store.State, under: root}, n: n, c: c, budget: countPerLock}
-	w.opens, w.left = w.allows, w.leave
-	return w
 }
 
 // enter begins with the root, and returns the first znode below it.
