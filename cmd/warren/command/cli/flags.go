@@ -36,8 +36,8 @@ func (d *timeoutFlag) Set(s string) error {
 	return nil
 }
 
-// AddOutput adds the flag --output: the usual form, such as simple or table, json, or one of others, which are those of
-// ZooKeeper's tools, and which an error does not mention.
+// AddOutput adds the flag --output: the usual form, such as simple or table, or json, or one of others. These are the
+// forms of ZooKeeper's tools, which an error does not mention.
 func AddOutput(flags *pflag.FlagSet, output *string, usual, usage string, others ...string) {
 	*output = usual
 	flags.Var(&outputFlag{output, append([]string{usual, "json"}, others...)}, "output", usage)
