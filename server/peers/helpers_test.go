@@ -309,6 +309,37 @@ func (h *host) follow(leader *host) (mine, its *Link) {
 	return l, its
 }
 
+// linked starts the servers 3 and 1 of three, makes the second a follower of the first, and returns both and their ends
+// of the link. configure may change the configuration of the leader.
+func linked(t *testing.T, configure ...func(*Config)) (leader, follower *host, mine, its *Link) {
+	t.Helper()
+	w := newWorld(t, 3, 3)
+	leader, follower = w.start(3, configure...), w.start(1)
+	mine, its = follower.follow(leader)
+	return leader, follower, mine, its
+}
+
+// handle makes h call f in Packets.
+func (h *host) handle(f func(l *Link, batch []Packet)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.onBatch = f
+}
+
+// hang keeps h from taking further packets until release is closed.
+func (h *host) hang() (release chan struct{}) {
+	release = make(chan struct{})
+	h.handle(func(*Link, []Packet) { <-release })
+	return release
+}
+
+// why is the reason for the end of a link.
+func (l *Link) why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.reason
+}
+
 // connect opens a plain connection to a port of a server.
 func (w *world) connect(address string) net.Conn {
 	w.t.Helper()

@@ -22,9 +22,7 @@ import (
 func TestRandomBytes(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	var wg sync.WaitGroup
 	for i := range 100 {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -32,17 +30,17 @@ func TestRandomBytes(t *testing.T) {
 		for j := range b {
 			b[j] = byte(r.Uint32() >> r.IntN(32))
 		}
-		address := w.member(3).Quorum[0]
+		address := leader.w.member(3).Quorum[0]
 		switch {
 		case i%4 == 1:
 			b = append(proto.AppendInt32(nil, int32(proto.PacketFollowerInfo)), b...)
 		case i%4 == 2:
-			address = w.member(3).Election[0]
+			address = leader.w.member(3).Election[0]
 		case i%4 == 3:
-			address = w.member(3).Election[0]
+			address = leader.w.member(3).Election[0]
 			b = append(proto.AppendInt64(nil, greetingOne), b...)
 		}
-		nc := w.connect(address)
+		nc := leader.w.connect(address)
 		wg.Go(func() {
 			_, _ = nc.Write(b)
 			_ = nc.(*net.TCPConn).CloseWrite()

@@ -23,9 +23,7 @@ import (
 func ack(n int) *zab.Message { return &zab.Message{Type: zab.Ack, Zxid: proto.Zxid(n)} }
 
 func TestLinkCarriesMessagesBothWays(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	require.Equal(t, proto.ServerID(1), its.Peer)
 	require.Equal(t, proto.ServerID(3), mine.Peer)
 	require.True(t, mine.Dialled)
@@ -56,7 +54,7 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 		return in.PacketsIn == 3 && in.PacketsOut == 3 && in.BytesIn == out.BytesOut && in.BytesOut == out.BytesIn &&
 			in.RequestsIn == 0 && out.RequestsIn == 1 && in.BytesOut > 0 && in.QueueBytes == 0 && in.QueuePackets == 0
 	}, patience, time.Millisecond)
-	require.Equal(t, w.member(3).Quorum[0], mine.Stats().Addr)
+	require.Equal(t, leader.w.member(3).Quorum[0], mine.Stats().Addr)
 	require.Len(t, follower.peers.Stats().Links, 1)
 }
 
@@ -65,9 +63,7 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 func TestLinkKeepsTheOrder(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	_, follower, mine, its := linked(t)
 	const senders, each = 4, 500
 	var wg sync.WaitGroup
 	for s := range senders {
@@ -143,12 +139,8 @@ func TestOneWriteForEachFlush(t *testing.T) {
 }
 
 func TestSendingDoesNotAllocate(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
-	leader.mu.Lock()
-	leader.onBatch = func(*Link, []Packet) {}
-	leader.mu.Unlock()
+	leader, _, mine, its := linked(t)
+	leader.handle(func(*Link, []Packet) {})
 	m := &zab.Message{Type: zab.Proposal,
 		Txns: []zab.Txn{{Zxid: 1, Payload: (&proto.TxnHeader{Zxid: 1}).AppendTo(nil)}}}
 	round := func() {
@@ -166,9 +158,7 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 // Close lets everything arrive that was sent before, though the other side keeps sending; then nothing is reported
 // any more.
 func TestCloseDrains(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	var flood sync.WaitGroup
 	flood.Go(func() {
 		for i := 0; ; i++ {
@@ -211,13 +201,8 @@ func (h *host) closedLinks() (n int) {
 
 // What the socket does not take at once is sent later, in its order.
 func TestFlushNowOnAFullSocket(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	release := make(chan struct{})
-	mine, its := follower.follow(leader)
-	follower.mu.Lock()
-	follower.onBatch = func(*Link, []Packet) { <-release }
-	follower.mu.Unlock()
+	_, follower, mine, its := linked(t)
+	release := follower.hang()
 	n := 0
 	for ; its.Stats().QueueBytes < 1<<20; n++ {
 		its.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: proto.Zxid(n), Data: make([]byte, 15<<10)})
@@ -237,10 +222,8 @@ func TestFlushNowOnAFullSocket(t *testing.T) {
 // The time in which a stream or a message must be written is over with it: what is sent later, and at once, is not
 // late.
 func TestFlushNowLongAfter(t *testing.T) {
-	w := newWorld(t, 3, 3)
 	const limit = 50 * time.Millisecond
-	leader, follower := w.start(3, func(cfg *Config) { cfg.Timeouts.Write = limit }), w.start(1)
-	mine, its := follower.follow(leader)
+	_, follower, mine, its := linked(t, func(cfg *Config) { cfg.Timeouts.Write = limit })
 	for n, stream := range []bool{false, true} {
 		if stream {
 			its.Stream(func(w io.Writer) error {
@@ -261,13 +244,8 @@ func TestFlushNowLongAfter(t *testing.T) {
 
 // A link whose peer reads nothing is closed for good all the same.
 func TestCloseGivesUpOnADeafPeer(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3, func(cfg *Config) { cfg.Timeouts.Drain = 100 * time.Millisecond }), w.start(1)
-	release := make(chan struct{})
-	mine, its := follower.follow(leader)
-	follower.mu.Lock()
-	follower.onBatch = func(*Link, []Packet) { <-release }
-	follower.mu.Unlock()
+	leader, follower, mine, its := linked(t, func(cfg *Config) { cfg.Timeouts.Drain = 100 * time.Millisecond })
+	release := follower.hang()
 	big := &Packet{Type: proto.PacketRequest, Data: make([]byte, 64<<10)}
 	for range 200 {
 		its.SendPacket(big)
@@ -279,9 +257,7 @@ func TestCloseGivesUpOnADeafPeer(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	mine.Abort()
 	follower.waitClosed(mine.ID)
 	leader.waitClosed(its.ID)
@@ -289,23 +265,15 @@ func TestAbort(t *testing.T) {
 
 // A peer that takes less than it is sent loses the link, and nothing else suffers.
 func TestSlowPeer(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader := w.start(3, func(cfg *Config) { cfg.Limits.QueueMax = 1 << 20 })
-	follower := w.start(1)
-	release := make(chan struct{})
-	mine, its := follower.follow(leader)
-	follower.mu.Lock()
-	follower.onBatch = func(*Link, []Packet) { <-release }
-	follower.mu.Unlock()
+	leader, follower, mine, its := linked(t, func(cfg *Config) { cfg.Limits.QueueMax = 1 << 20 })
+	release := follower.hang()
 	data := make([]byte, 64<<10)
 	for i := 0; leader.closedLinks() == 0; i++ {
 		its.SendPacket(&Packet{Type: proto.PacketRequest, Data: data})
 		its.Flush()
 		require.LessOrEqual(t, its.Stats().QueueBytes, 1<<20+70<<10)
 	}
-	its.mu.Lock()
-	require.ErrorIs(t, its.mu.reason, ErrSlow)
-	its.mu.Unlock()
+	require.ErrorIs(t, its.why(), ErrSlow)
 	close(release)
 	follower.waitClosed(mine.ID)
 }
@@ -314,17 +282,12 @@ func TestSlowPeer(t *testing.T) {
 // that counts as ever.
 func TestPeerThatLacksMuchIsNotSlow(t *testing.T) {
 	const limit, chunk = 1 << 20, 64 << 10
-	w := newWorld(t, 3, 3)
-	leader := w.start(3, func(cfg *Config) { cfg.Limits.QueueMax = limit })
-	follower := w.start(1)
-	mine, its := follower.follow(leader)
+	_, follower, mine, its := linked(t, func(cfg *Config) { cfg.Limits.QueueMax = limit })
 	release, got := make(chan struct{}), make(chan int, 1000)
-	follower.mu.Lock()
-	follower.onBatch = func(_ *Link, batch []Packet) {
+	follower.handle(func(_ *Link, batch []Packet) {
 		<-release
 		got <- len(batch)
-	}
-	follower.mu.Unlock()
+	})
 	packet := &Packet{Type: proto.PacketRequest, Data: make([]byte, chunk)}
 	send := func(n int) {
 		for range n {
@@ -344,29 +307,19 @@ func TestPeerThatLacksMuchIsNotSlow(t *testing.T) {
 	close(release)
 	receive(much + limit/2/chunk)
 
-	stuck := make(chan struct{})
-	follower.mu.Lock()
-	follower.onBatch = func(*Link, []Packet) { <-stuck }
-	follower.mu.Unlock()
+	stuck := follower.hang()
 	for send(much); !its.ended(); send(1) {
 		require.LessOrEqual(t, its.Stats().QueueBytes, (much+2)*(chunk+packetMin)+limit)
 	}
-	its.mu.Lock()
-	require.ErrorIs(t, its.mu.reason, ErrSlow)
-	its.mu.Unlock()
+	require.ErrorIs(t, its.why(), ErrSlow)
 	close(stuck)
 	follower.waitClosed(mine.ID)
 }
 
 // While the handler of one link blocks, what was not read stays with the sender.
 func TestBackPressure(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	release := make(chan struct{})
-	mine, its := follower.follow(leader)
-	follower.mu.Lock()
-	follower.onBatch = func(*Link, []Packet) { <-release }
-	follower.mu.Unlock()
+	_, follower, mine, its := linked(t)
+	release := follower.hang()
 	const n = 200
 	for range n {
 		its.SendPacket(&Packet{Type: proto.PacketRequest, Data: make([]byte, 64<<10)})
@@ -473,9 +426,7 @@ func TestSnapshotFails(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 3, 3)
-			leader, follower := w.start(3), w.start(1)
-			mine, its := follower.follow(leader)
+			leader, follower, mine, its := linked(t)
 			if v.read != nil {
 				follower.mu.Lock()
 				follower.onStream = func(_ proto.Zxid, r io.Reader) error { return v.read(r) }
@@ -497,9 +448,7 @@ func TestSnapshotFails(t *testing.T) {
 
 // A snapshot that is being read ends with the link.
 func TestSnapshotEndsWithTheLink(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	reading := make(chan struct{})
 	follower.mu.Lock()
 	follower.onStream = func(_ proto.Zxid, r io.Reader) error {
@@ -523,9 +472,7 @@ func TestSnapshotEndsWithTheLink(t *testing.T) {
 
 // A large snapshot arrives whole.
 func TestLargeSnapshot(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	_, follower, mine, its := linked(t)
 	const size = 2 << 20
 	follower.mu.Lock()
 	follower.onStream = func(_ proto.Zxid, r io.Reader) error {
@@ -578,9 +525,7 @@ func TestLearnerWithTheLongestLineage(t *testing.T) {
 
 // Stop lets what was sent arrive.
 func TestStopDrains(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	leader, follower, mine, its := linked(t)
 	const n = 5000
 	for i := range n {
 		its.Send(ack(i))

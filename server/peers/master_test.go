@@ -120,7 +120,5 @@ func TestSlowObserverIsDropped(t *testing.T) {
 	}
 	master.waitClosed(1)
 	require.Less(t, sent, 32<<20)
-	link.mu.Lock()
-	defer link.mu.Unlock()
-	require.ErrorIs(t, link.mu.reason, ErrSlow)
+	require.ErrorIs(t, link.why(), ErrSlow)
 }

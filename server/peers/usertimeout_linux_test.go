@@ -10,9 +10,7 @@ import (
 
 // Both sides of a link give up on what is not acknowledged.
 func TestUserTimeout(t *testing.T) {
-	w := newWorld(t, 3, 3)
-	leader, follower := w.start(3), w.start(1)
-	mine, its := follower.follow(leader)
+	_, _, mine, its := linked(t)
 	for _, l := range []*Link{mine, its} {
 		raw, err := l.nc.(*net.TCPConn).SyscallConn()
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,15 @@ func TestDigestOfNothing(t *testing.T) {
 	require.Empty(t, d.Check())
 }
 
+// puts writes files: their names, each with its text.
+func puts(files ...string) func(*testing.T, *vfs.Mem, *Directory) {
+	return func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+		for file := range slices.Chunk(files, 2) {
+			put(t, mem, file[0], []byte(file[1]))
+		}
+	}
+}
+
 func TestDirectoryChecks(t *testing.T) {
 	const v = "/d/version-2/"
 	for name, tt := range map[string]struct {
@@ -124,9 +134,7 @@ func TestDirectoryChecks(t *testing.T) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"snapshot.34")))
 		}, Critical, "log-gap"},
 		"the log does not lead to a damaged snapshot": {"02-snapshot-and-log",
-			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-				put(t, mem, v+"snapshot.3f", nil)
-			}, Critical, "log-gap"},
+			puts(v+"snapshot.3f", ""), Critical, "log-gap"},
 		"no log leads to a damaged snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"log.35"), mem.Remove(v+"snapshot.0")))
 			put(t, mem, v+"snapshot.3f", nil)
@@ -137,15 +145,9 @@ func TestDirectoryChecks(t *testing.T) {
 		"an old log is damaged": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, mem.Flip(v+"log.1", 60, 4))
 		}, Warning, "log-damaged-old"},
-		"two logs of one name": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"log.35.fixed", []byte("x"))
-		}, Warning, "stray-file"},
-		"left by a repair": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"repair.log.35.900", []byte("x"))
-		}, Notice, "stray-file"},
-		"left by an interrupted write": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"snapshot.40.tmp", []byte("x"))
-		}, Notice, "stray-file"},
+		"two logs of one name":         {"02-snapshot-and-log", puts(v+"log.35.fixed", "x"), Warning, "stray-file"},
+		"left by a repair":             {"02-snapshot-and-log", puts(v+"repair.log.35.900", "x"), Notice, "stray-file"},
+		"left by an interrupted write": {"02-snapshot-and-log", puts(v+"snapshot.40.tmp", "x"), Notice, "stray-file"},
 		"the snapshot knows more than the log": {"02-snapshot-and-log",
 			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 				s := datatree.NewState(datatree.Config{})
@@ -171,18 +173,10 @@ func TestDirectoryChecks(t *testing.T) {
 				put(t, mem, v+"acceptedEpoch", []byte("2"))
 			}, Critical, "epoch"},
 		"the same of a standalone server, to which they say nothing": {"02-snapshot-and-log",
-			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-				put(t, mem, v+"currentEpoch", []byte("3"))
-				put(t, mem, v+"acceptedEpoch", []byte("2"))
-			}, Warning, "epoch"},
+			puts(v+"currentEpoch", "3", v+"acceptedEpoch", "2"), Warning, "epoch"},
 		"accepted epoch far above the current one": {"02-snapshot-and-log",
-			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-				put(t, mem, v+"currentEpoch", []byte("3"))
-				put(t, mem, v+"acceptedEpoch", []byte("1000000003"))
-			}, Critical, "epoch"},
-		"unreadable epoch": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"currentEpoch", []byte("three"))
-		}, Critical, "epoch"},
+			puts(v+"currentEpoch", "3", v+"acceptedEpoch", "1000000003"), Critical, "epoch"},
+		"unreadable epoch": {"02-snapshot-and-log", puts(v+"currentEpoch", "three"), Critical, "epoch"},
 		"one epoch file": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
 			member(t, mem, d)
 			put(t, mem, v+"acceptedEpoch", []byte("3"))
@@ -203,14 +197,9 @@ func TestDirectoryChecks(t *testing.T) {
 		}, Critical, "epoch"},
 		"no myid": {"02-snapshot-and-log", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Member = true },
 			Error, "myid"},
-		"myid no number": {"02-snapshot-and-log",
-			func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("one")) }, Error, "myid"},
-		"myid too large": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, "/d/myid", []byte("300"))
-		}, Warning, "myid"},
-		"myid with blank": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, "/d/myid", []byte("3 \n"))
-		}, Warning, "myid"},
+		"myid no number":  {"02-snapshot-and-log", puts("/d/myid", "one"), Error, "myid"},
+		"myid too large":  {"02-snapshot-and-log", puts("/d/myid", "300"), Warning, "myid"},
+		"myid with blank": {"02-snapshot-and-log", puts("/d/myid", "3 \n"), Warning, "myid"},
 		"mixed directories": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
 			d.LogDir = "/l"
 			require.NoError(t, mem.MkdirAll("/l/version-2"))
