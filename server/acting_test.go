@@ -32,18 +32,23 @@ func configured(t testing.TB, lines ...string) *config.Config {
 	return cfg
 }
 
-// ask sends a request to the admin server and returns the status and the body.
+// ask sends a request with a body of one byte to the admin server and returns the status and the body of the answer.
 func ask(t *testing.T, s *Server, method, path string, header http.Header) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://"+s.AdminAddr().String()+path, strings.NewReader("x"))
+	return send(t, s, method, path, header, strings.NewReader("x"))
+}
+
+// send is ask with another body.
+func send(t *testing.T, s *Server, method, path string, header http.Header, body io.Reader) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+s.AdminAddr().String()+path, body)
 	require.NoError(t, err)
 	r.Header = header
 	client := http.Client{Timeout: hangGuard, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body := must.ReadAll(t, resp.Body)
-	return resp.StatusCode, string(body)
+	return resp.StatusCode, string(must.ReadAll(t, resp.Body))
 }
 
 // Without the scheme digest no client authenticates with it, and no ACL may name it.
@@ -249,9 +254,7 @@ func TestRequestsThatWaitedTooLong(t *testing.T) {
 func TestSyncIsSwitchedOff(t *testing.T) {
 	for text, synced := range map[string]bool{"yes": true, "no": false, "false": true} {
 		fs := vfs.NewMem()
-		s := New(configured(t, "forceSync="+text), Options{FS: fs, Meta: meta.NewMem(1)})
-		require.NoError(t, s.Start())
-		t.Cleanup(s.Stop)
+		s := running(t, configured(t, "forceSync="+text), Options{FS: fs})
 		c := dialWire(t, s, wire.Options{})
 		var mu sync.Mutex
 		syncs := 0
@@ -278,8 +281,7 @@ func TestSyncIsSwitchedOff(t *testing.T) {
 // its log has.
 func TestShareOfTheLogForADiff(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
-	s := New(configured(t), Options{FS: fs, Meta: store})
-	require.NoError(t, s.Start())
+	s := started(t, configured(t), Options{FS: fs, Meta: store})
 	c := dialWire(t, s, wire.Options{})
 	for range 9 {
 		c.MustSetData(t, "/", make([]byte, 100_000), -1)
@@ -322,8 +324,7 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 	}
 	withLog := func() *vfs.Mem {
 		fs := vfs.NewMem()
-		s := New(configured(t), Options{FS: fs, Meta: meta.NewMem(1)})
-		require.NoError(t, s.Start())
+		s := started(t, configured(t), Options{FS: fs})
 		dialWire(t, s, wire.Options{}).MustSetData(t, "/", nil, -1)
 		s.Stop()
 		names, err := fs.List("/data/version-2")
@@ -372,8 +373,7 @@ func TestACLsAreSkipped(t *testing.T) {
 func TestSnapshotsAreCompressed(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	for i, method := range []string{"", "gz", "snappy", ""} {
-		s := New(configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store.Again()})
-		require.NoError(t, s.Start())
+		s := started(t, configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store.Again()})
 		c := dialWire(t, s, wire.Options{})
 		stat := c.MustExists(t, "/", false)
 		require.EqualValues(t, i, stat.Version, "the state of the snapshot before")

@@ -71,13 +71,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 
 func TestRestoreSurvivesARestart(t *testing.T) {
 	fs, epochs := vfs.NewMem(), meta.NewMem(1)
-	start := func() *Server {
-		epochs.Crash() // what was closed can be used again
-		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
-		require.NoError(t, s.Start())
-		return s
-	}
-	s := start()
+	s := restarted(t, fs, epochs)
 	c := dialWire(t, s, wire.Options{})
 	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	c.MustCreate(t, "/here", nil, proto.ModeEphemeral)
@@ -98,7 +92,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	require.Equal(t, []zab.Reign{{Epoch: 1, Leader: -1, Gap: true}}, lineage.Reigns,
 		"no other server has the txns of the epoch")
 
-	again := start()
+	again := restarted(t, fs, epochs)
 	defer again.Stop()
 	again.Store.Mu.RLock()
 	got := again.Store.State.Digest()
@@ -115,9 +109,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 // What has come of a snapshot that is being received takes no room after a crash.
 func TestReceivedSnapshotIsGoneAfterACrash(t *testing.T) {
 	fs := vfs.NewMem()
-	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
-	require.NoError(t, s.Start())
-	defer s.Stop()
+	s := running(t, memConfig(), Options{FS: fs})
 	image := orderBytes(t, s)
 	names := func(fs *vfs.Mem) []string {
 		all, err := fs.List("/data/version-2")
@@ -132,9 +124,7 @@ func TestReceivedSnapshotIsGoneAfterACrash(t *testing.T) {
 	})))
 	require.ErrorContains(t, err, "the client is gone")
 	require.Len(t, names(crashed), len(before)+1)
-	again := New(memConfig(), Options{FS: crashed, Meta: meta.NewMem(1), Version: testVersion})
-	require.NoError(t, again.Start())
-	defer again.Stop()
+	running(t, memConfig(), Options{FS: crashed})
 	require.Equal(t, before, names(crashed))
 }
 
@@ -157,13 +147,7 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs, epochs := vfs.NewMem(), meta.NewMem(1)
-			start := func() *Server {
-				epochs.Crash() // what was closed can be used again
-				s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
-				require.NoError(t, s.Start())
-				return s
-			}
-			s := start()
+			s := restarted(t, fs, epochs)
 			image := orderBytes(t, s)
 			c := dialWire(t, s, wire.Options{})
 			c.MustCreate(t, "/before", nil, proto.ModePersistent)
@@ -176,7 +160,7 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 			c.Close()
 			s.Stop()
 
-			again := start()
+			again := restarted(t, fs, epochs)
 			defer again.Stop()
 			c = dialWire(t, again, wire.Options{})
 			for _, path := range []string{"/before", "/after"} {
@@ -243,18 +227,12 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	image := orderBytes(t, s)
 	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	post := func(as string) int {
-		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore",
-			bytes.NewReader(image))
-		require.NoError(t, err)
-		r.Header.Set("Content-Type", "application/octet-stream")
+		header := http.Header{"Content-Type": {"application/octet-stream"}}
 		if as != "" {
-			r.Header.Set("Authorization", as)
+			header.Set("Authorization", as)
 		}
-		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Do(r)
-		require.NoError(t, err)
-		resp.Body.Close()
-		return resp.StatusCode
+		status, _ := send(t, s, http.MethodPost, "/commands/restore", header, bytes.NewReader(image))
+		return status
 	}
 	require.Equal(t, http.StatusUnauthorized, post(""))
 	require.NoError(t, c.Auth("digest", "alice:pw"))
@@ -281,14 +259,8 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	const seed = 3
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	start := func(fs *vfs.Mem, epochs *meta.Mem) *Server {
-		epochs.Crash() // what was closed can be used again
-		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
-		require.NoError(t, s.Start())
-		return s
-	}
 	disk := vfs.NewMem()
-	s := start(disk, meta.NewMem(1))
+	s := restarted(t, disk, meta.NewMem(1))
 	c := dialWire(t, s, wire.Options{})
 	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	image := orderBytes(t, s)
@@ -302,7 +274,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	olds, news := 0, 0
 	for n, over := 0, true; over; n++ {
 		fs, epochs := disk.CrashClone(rng, vfs.CrashOptions{}), meta.NewMem(1)
-		s := start(fs, epochs)
+		s := restarted(t, fs, epochs)
 		var changes atomic.Int64
 		fs.Hook(func(op vfs.Op) error {
 			if op.Kind.Changes() && changes.Add(1) > int64(n) {
@@ -317,7 +289,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		fs.Hook(nil)
 		s.Stop()
 		for range 2 {
-			s := start(left, epochs)
+			s := restarted(t, left, epochs)
 			c := dialWire(t, s, wire.Options{})
 			_, err := c.Exists("/kept", false)
 			require.NoError(t, err, "change %d", n)

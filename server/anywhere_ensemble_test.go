@@ -26,19 +26,25 @@ func (b *browser) answered(method, path string, body any) (status int, text stri
 	return status, text
 }
 
+// wants is answered with a status, and returns the answer.
+func (b *browser) wants(want int, method, path string, body any) string {
+	b.t.Helper()
+	status, text := b.answered(method, path, body)
+	require.Equal(b.t, want, status, text)
+	return text
+}
+
 // Orders to every server can be given at any, with the same rules as at their own consoles.
 func TestOrdersFromAnyServer(t *testing.T) {
 	e := startSteered(t, func(c *config.Config) { c.Admin.ConsoleWrites = true })
 	require.NoError(t, e.WaitServing(t.Context()))
 	b := browse(t, e.Server(1))
-	order := func(server int, name string, body map[string]any) (int, string) {
+	order := func(want, server int, name string, body map[string]any) string {
 		t.Helper()
-		return b.answered("POST", fmt.Sprintf("/steering/%s?server=%d", name, server), body)
+		return b.wants(want, "POST", fmt.Sprintf("/steering/%s?server=%d", name, server), body)
 	}
-	status, _ := order(2, "drain", map[string]any{"dry_run": true})
-	require.Equal(t, 401, status, "without a login")
-	status, _ = b.answered("GET", "/steering?server=2", nil)
-	require.Equal(t, 401, status)
+	order(401, 2, "drain", map[string]any{"dry_run": true}) // without a login
+	b.wants(401, "GET", "/steering?server=2", nil)
 
 	// A user without every permission on the root may not, here nor elsewhere.
 	c := dial(t, e.Addr(1), wire.Options{})
@@ -47,39 +53,31 @@ func TestOrdersFromAnyServer(t *testing.T) {
 	require.NoError(t, e.WaitEqual(t.Context()))
 	require.Equal(t, 200, b.login("bob", "b"))
 	for _, server := range []int{1, 2, 3} {
-		status, _ = order(server, "drain", nil)
-		require.Equal(t, 403, status)
-		status, _ = b.answered("GET", fmt.Sprintf("/steering?server=%d", server), nil)
-		require.Equal(t, 403, status)
-		status, _ = b.answered("GET", fmt.Sprintf("/audit?server=%d", server), nil)
-		require.Equal(t, 403, status)
+		order(403, server, "drain", nil)
+		b.wants(403, "GET", fmt.Sprintf("/steering?server=%d", server), nil)
+		b.wants(403, "GET", fmt.Sprintf("/audit?server=%d", server), nil)
 	}
 
 	require.Equal(t, 200, b.login("super", "secret"))
 	token := b.token
 	b.token = "guessed"
-	status, _ = order(2, "drain", nil)
-	require.Equal(t, 403, status, "a page of another site")
+	order(403, 2, "drain", nil) // a page of another site
 	b.token = token
-	status, _ = order(9, "drain", nil)
-	require.Equal(t, 404, status)
-	status, text := order(2, "drain", map[string]any{"rate": 0})
-	require.Equal(t, 400, status, text)
-	status, text = order(2, "drain", map[string]any{"dryrun": true})
-	require.Equal(t, 400, status, text)
+	order(404, 9, "drain", nil)
+	order(400, 2, "drain", map[string]any{"rate": 0})
+	order(400, 2, "drain", map[string]any{"dryrun": true})
 
 	for _, id := range e.IDs() {
-		status, text = order(id, "log_level", map[string]any{"level": "error", "seconds": 600})
+		status, text := b.answered("POST", fmt.Sprintf("/steering/log_level?server=%d", id),
+			map[string]any{"level": "error", "seconds": 600})
 		if status == 409 { // a server of a test that may not change its level says so
 			require.Contains(t, text, "level")
 			continue
 		}
 		require.Equal(t, 200, status, text)
 	}
-	status, text = order(2, "take_snapshot", nil)
-	require.Equal(t, 200, status, text)
-	status, text = order(2, "shed_connections", map[string]any{"percentage": 50, "dry_run": true})
-	require.Equal(t, 200, status, text)
+	order(200, 2, "take_snapshot", nil)
+	order(200, 2, "shed_connections", map[string]any{"percentage": 50, "dry_run": true})
 
 	// The one that has carried it out lists it, with who gave it and by which server.
 	var state struct {
@@ -95,18 +93,15 @@ func TestOrdersFromAnyServer(t *testing.T) {
 	heir := leader%3 + 1
 	b = browse(t, e.Server(heir%3+1)) // neither of the two
 	require.Equal(t, 200, b.login("super", "secret"))
-	status, text = order(leader, "hand_over", map[string]any{"to": heir, "dry_run": true})
-	require.Equal(t, 200, status, text)
-	status, text = order(leader, "hand_over", map[string]any{"to": heir})
-	require.Equal(t, 200, status, text)
+	order(200, leader, "hand_over", map[string]any{"to": heir, "dry_run": true})
+	order(200, leader, "hand_over", map[string]any{"to": heir})
 	next := leaderOf(t, e)
 	require.Equal(t, heir, next)
 
 	// It is drained, and takes clients again.
 	for _, resume := range []bool{false, true} {
-		status, text = order(heir, "drain", map[string]any{"resume": resume})
-		require.Equal(t, 200, status, text)
 		var drained struct{ Draining bool }
+		text := order(200, heir, "drain", map[string]any{"resume": resume})
 		require.NoError(t, json.Unmarshal([]byte(text), &drained))
 		require.Equal(t, !resume, drained.Draining)
 	}
@@ -124,11 +119,9 @@ func TestOrdersToAServerThatTakesNone(t *testing.T) {
 	require.NoError(t, e.WaitServing(t.Context()))
 	b := browse(t, e.Server(1))
 	require.Equal(t, 200, b.login("super", "secret"))
-	status, text := b.answered("POST", "/steering/drain?server=2", map[string]any{})
-	require.Equal(t, 403, status)
+	text := b.wants(403, "POST", "/steering/drain?server=2", map[string]any{})
 	require.Contains(t, text, "warren.console.writes")
-	status, text = b.answered("POST", "/steering/take_snapshot?server=1", map[string]any{})
-	require.Equal(t, 200, status, text)
+	b.wants(200, "POST", "/steering/take_snapshot?server=1", map[string]any{})
 }
 
 // Figures, events, settings, snapshots and the audit log of every server are shown at any.
@@ -144,8 +137,7 @@ func TestEveryServerIsShownAtAny(t *testing.T) {
 	b := browse(t, e.Server(1))
 	get := func(path string, id int, into any) {
 		t.Helper()
-		status, text := b.answered("GET", fmt.Sprintf("%sserver=%d", path, id), nil)
-		require.Equal(t, 200, status, text)
+		text := b.wants(200, "GET", fmt.Sprintf("%sserver=%d", path, id), nil)
 		require.NoError(t, json.Unmarshal([]byte(text), into))
 	}
 	for _, id := range e.IDs() {
@@ -167,8 +159,7 @@ func TestEveryServerIsShownAtAny(t *testing.T) {
 			return len(trends.Times) > 0 && len(trends.Events) > 1
 		}, hangGuard, 100*time.Millisecond)
 	}
-	status, _ := b.answered("GET", "/audit?server=2", nil)
-	require.Equal(t, 403, status)
+	b.wants(403, "GET", "/audit?server=2", nil)
 	require.Equal(t, 200, b.login("super", "secret"))
 	for _, id := range e.IDs() {
 		var a struct{ Entries []struct{ Znode string } }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -39,8 +38,7 @@ func serveAudited(t testing.TB) (*Server, *vfs.Mem) {
 	cfg.ExtendedTypes = true
 	cfg.SuperDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 	fs := vfs.NewMem()
-	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
-	require.NoError(t, s.Start())
+	s := started(t, cfg, Options{FS: fs})
 	return s, fs
 }
 

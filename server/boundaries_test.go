@@ -119,9 +119,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 // A server whose log waits for room on a full disk begins no session.
 func TestSessionsWithoutRoomAreRefused(t *testing.T) {
 	fs := vfs.NewMem()
-	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
-	require.NoError(t, s.Start())
-	t.Cleanup(s.Stop)
+	s := running(t, memConfig(), Options{FS: fs})
 	c := dialWire(t, s, wire.Options{TimeoutMs: 60_000})
 	require.Zero(t, refused(t, s, env.RefusedByDisk))
 	fs.SetCapacity(fs.Used() + 10)
@@ -291,12 +289,9 @@ func TestSchemesThatAreEnforced(t *testing.T) {
 		cfg.SASL.LoginConfig, cfg.AuthProviders = "/jaas.conf",
 			[]config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "x509"}}
 		cfg.EnforceAuth = config.EnforceAuth{Enabled: true, Schemes: schemes}
-		v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
-		v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
-		v.put(t, "/tls/trust.pem", v.ca.PEM())
+		v := newVault(t)
 		v.put(t, "/jaas.conf", []byte(jaasFile))
-		v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)})
-		require.NoError(t, v.Start())
+		v.Server = started(t, cfg, Options{FS: v.fs})
 		for scheme, by := range prove {
 			enough := strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+scheme+" ")
 			reply := by(t, v).MustDo(t, wire.Exists("/", false))
@@ -346,9 +341,7 @@ func TestAuditFileAndItsDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll("/logs"))
 	core, logs := observer.New(zapcore.ErrorLevel)
-	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
-	require.NoError(t, s.Start())
-	defer s.Stop()
+	s := running(t, cfg, Options{FS: fs, Log: zap.New(core)})
 	eventually(t, func() bool {
 		return strings.Contains(strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "operation=serverStart")
 	}, "the line of the start is written, so that the lines that are lost are those of the request")
@@ -380,9 +373,7 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		cfg.SSLQuorum = true
 		cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = "/tls/key.pem", "/tls/trust.pem"
 		set(cfg)
-		v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
-		v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
-		v.put(t, "/tls/trust.pem", v.ca.PEM())
+		v := newVault(t)
 		require.EqualError(t, New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)}).Start(), want)
 	}
 	for _, written := range []bool{true, false} {

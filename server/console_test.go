@@ -75,8 +75,15 @@ func (b *browser) get(path string, into any) {
 	require.NoError(b.t, json.Unmarshal([]byte(body), into), "%s: %s", path, body)
 }
 
-// status asks and returns the status and the code of the problem.
-func (b *browser) status(method, path string, body any) (int, string) {
+// status asks and returns the status.
+func (b *browser) status(method, path string, body any) int {
+	b.t.Helper()
+	status, _ := b.problem(method, path, body)
+	return status
+}
+
+// problem asks and returns the status and the code of the problem.
+func (b *browser) problem(method, path string, body any) (int, string) {
 	b.t.Helper()
 	resp, text := b.do(method, "/api/v1"+path, body)
 	var trouble struct{ Code, Detail, Title string }
@@ -149,7 +156,7 @@ func TestConsoleShowsWhatACLsAllow(t *testing.T) {
 	require.Zero(t, page.Children[1].Bytes)
 	for _, path := range []string{"/znode?path=/secret", "/children?path=/secret", "/search?under=/secret&contains=e",
 		"/search?under=/&contains=e&after=/secret/inner"} {
-		status, code := b.status("GET", path, nil)
+		status, code := b.problem("GET", path, nil)
 		require.Equal(t, 403, status, path)
 		require.Equal(t, "NoAuth", code, path)
 	}
@@ -167,15 +174,13 @@ func TestConsoleShowsWhatACLsAllow(t *testing.T) {
 	require.Equal(t, []string{"/secret/inner/deep"}, found.Paths)
 	resp, _ := b.do("POST", "/api/v1/logout", map[string]string{})
 	require.Equal(t, 200, resp.StatusCode)
-	status, _ := b.status("GET", "/znode?path=/secret", nil)
-	require.Equal(t, 403, status, "the cookie opens nothing after the logout")
+	require.Equal(t, 403, b.status("GET", "/znode?path=/secret", nil), "the cookie opens nothing after the logout")
 
 	b = browse(t, s)
 	b.header.Set("Authorization", "digest bob:b:c")
 	b.get("/znode?path=/secret", &z)
 	b.header.Set("Authorization", "digest bob:wrong")
-	status, _ = b.status("GET", "/znode?path=/open", nil)
-	require.Equal(t, 401, status)
+	require.Equal(t, 401, b.status("GET", "/znode?path=/open", nil))
 }
 
 // A server that takes authenticated clients only shows nothing of the tree to others.
@@ -187,8 +192,7 @@ func TestConsoleEnforcesAuthentication(t *testing.T) {
 	for _, path := range []string{
 		"/znode?path=/", "/children?path=/", "/search?contains=x", "/sessions", "/changes?path=/",
 	} {
-		status, _ := b.status("GET", path, nil)
-		require.Equal(t, 401, status, path)
+		require.Equal(t, 401, b.status("GET", path, nil), path)
 	}
 	require.Equal(t, 200, b.login("super", "secret"))
 	var z struct{ Path string }
@@ -203,22 +207,18 @@ func TestConsoleChanges(t *testing.T) {
 		return map[string]any{"path": path, "data": "new", "version": version}
 	}
 	b := browse(t, s)
-	status, _ := b.status("PUT", "/znode", set("/a", -1))
-	require.Equal(t, 401, status, "no login")
+	require.Equal(t, 401, b.status("PUT", "/znode", set("/a", -1)), "no login")
 	require.Equal(t, 200, b.login("bob", "x"))
 	token := b.token
 	for _, wrong := range []string{"", "guess", token + "x"} {
 		b.token = wrong
-		status, _ = b.status("PUT", "/znode", set("/a", -1))
-		require.Equal(t, 403, status, "token %q", wrong)
+		require.Equal(t, 403, b.status("PUT", "/znode", set("/a", -1)), "token %q", wrong)
 	}
 	b.token = token
 	for name, value := range map[string]string{"Origin": "http://elsewhere.example", "Sec-Fetch-Site": "cross-site"} {
 		b.header.Set(name, value)
-		status, _ = b.status("PUT", "/znode", set("/a", -1))
-		require.Equal(t, 403, status, name)
-		status, _ = b.status("POST", "/logout", map[string]any{})
-		require.Equal(t, 403, status, name)
+		require.Equal(t, 403, b.status("PUT", "/znode", set("/a", -1)), name)
+		require.Equal(t, 403, b.status("POST", "/logout", map[string]any{}), name)
 		b.header.Del(name)
 	}
 	data, st := c.MustGetData(t, "/a", false)
@@ -253,7 +253,7 @@ func TestConsoleChanges(t *testing.T) {
 				"acl": []any{map[string]any{"scheme": "auth", "id": "", "perms": "cdrwa"}}}, 200, ""},
 		{"DELETE", "/znode?path=/a/c&version=0", nil, 200, ""},
 	} {
-		status, code := b.status(step.method, step.path, step.body)
+		status, code := b.problem(step.method, step.path, step.body)
 		require.Equal(t, step.status, status, "%s %s %v", step.method, step.path, step.body)
 		require.Equal(t, step.code, code, "%s %s %v", step.method, step.path, step.body)
 	}
@@ -269,8 +269,8 @@ func TestConsoleChanges(t *testing.T) {
 	require.Equal(t, 200, b.login("super", "secret"))
 	b.header.Set("Authorization", "digest super:secret")
 	b.cookie, b.token = nil, ""
-	status, _ = b.status("PUT", "/znode", set("/b", 0))
-	require.Equal(t, 200, status, "credentials in the request need no token: no other site can send them")
+	require.Equal(t, 200, b.status("PUT", "/znode", set("/b", 0)),
+		"credentials in the request need no token: no other site can send them")
 }
 
 func TestConsoleChangesAreAudited(t *testing.T) {
@@ -282,8 +282,7 @@ func TestConsoleChangesAreAudited(t *testing.T) {
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	for path, want := range map[string]int{"/seen": 200, "/none/below": 404} {
-		status, _ := b.status("POST", "/znode", map[string]any{"path": path})
-		require.Equal(t, want, status)
+		require.Equal(t, want, b.status("POST", "/znode", map[string]any{"path": path}))
 	}
 	s.Stop()
 	text := must.ReadFile(t, file)
@@ -307,8 +306,7 @@ func TestConsoleChangesAreOffByDefault(t *testing.T) {
 		{"PUT", "/znode", map[string]any{"path": "/a", "version": -1}},
 		{"PUT", "/acl", map[string]any{"path": "/a", "version": -1}}, {"DELETE", "/znode?path=/a&version=-1", nil},
 	} {
-		status, _ := b.status(change.method, change.path, change.body)
-		require.Equal(t, 403, status, change.method+change.path)
+		require.Equal(t, 403, b.status(change.method, change.path, change.body), change.method+change.path)
 	}
 	resp, _ := b.do("PUT", "/console/api/v1/znode", map[string]any{"path": "/a", "version": -1})
 	require.Equal(t, 403, resp.StatusCode)
@@ -365,8 +363,7 @@ func TestConsolePagesThroughManyChildren(t *testing.T) {
 		require.Equal(t, map[string]string{"/few": "name", "/many": "creation"}[parent], order)
 	}
 	require.NoError(t, c.Delete("/many/000000", -1))
-	status, _ := b.status("GET", "/children?path=/many&after=000000", nil)
-	require.Equal(t, 410, status)
+	require.Equal(t, 410, b.status("GET", "/children?path=/many&after=000000", nil))
 
 	var found foundPaths
 	total, requests := 0, 0
@@ -484,8 +481,7 @@ func TestConsoleSlowsGuessesDown(t *testing.T) {
 	require.Positive(t, refused)
 	require.Equal(t, 429, b.login("super", "secret"), "the right password tells a guesser nothing now")
 	b.header.Set("Authorization", "digest super:secret")
-	status, _ := b.status("GET", "/znode?path=/", nil)
-	require.Equal(t, 429, status)
+	require.Equal(t, 429, b.status("GET", "/znode?path=/", nil))
 }
 
 // A place in a walk that is no path must not keep the lock of the tree: not even for the super user, who may open all.
@@ -495,7 +491,7 @@ func TestConsoleWalksEndWithAPlaceThatIsNoPath(t *testing.T) {
 	b.header.Set("Authorization", "digest super:secret")
 	for _, after := range []string{"//", "//x", "///", "/x//y", "/zookeeper/", "/zookeeper//x"} {
 		for _, path := range []string{"/search?prefix=a", "/search?contains=a", "/recipes?limit=10"} {
-			status, body := b.status("GET", path+"&after="+url.QueryEscape(after), nil)
+			status, body := b.problem("GET", path+"&after="+url.QueryEscape(after), nil)
 			require.Contains(t, []int{200, 400}, status, "%s: %s", path, body)
 		}
 	}
@@ -564,20 +560,16 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		require.Equal(t, 405, resp.StatusCode, method)
 		require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
 	}
-	reconfigures := func(path string) int {
-		status, _ := b.status("POST", path, map[string]any{"leave": "1"})
-		return status
-	}
+	reconfigures := func(path string) int { return b.status("POST", path, map[string]any{"leave": "1"}) }
 	require.Equal(t, 401, reconfigures("/reconfiguration/plan"))
 	require.Equal(t, 200, b.login("super", "secret"))
 	require.Equal(t, 409, reconfigures("/reconfiguration/plan"), "alone")
 	require.Equal(t, 400, reconfigures("/reconfiguration"), "no version")
 	resp, body := b.do("GET", "/api/v1/terms?path=/large", nil)
 	require.Equal(t, 409, resp.StatusCode, "%s: it is no lock", body)
-	status, _ := b.status("PUT", "/znode",
-		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)})
-	require.Equal(t, 413, status)
-	status, code := b.status("PUT", "/znode",
+	require.Equal(t, 413, b.status("PUT", "/znode",
+		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)}))
+	status, code := b.problem("PUT", "/znode",
 		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 1<<20+1)})
 	require.Equal(t, 503, status, code) // beyond jute.maxbuffer the server ends the connection, as a client's
 

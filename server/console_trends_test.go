@@ -110,8 +110,7 @@ func TestConsoleTellsWatchers(t *testing.T) {
 	b.get("/watchers?path=/", &got)
 	require.Zero(t, got.Total)
 	for path, want := range map[string]int{"/secret": 403, "/none": 404} {
-		status, _ := b.status("GET", "/watchers?path="+path, nil)
-		require.Equal(t, want, status, path)
+		require.Equal(t, want, b.status("GET", "/watchers?path="+path, nil), path)
 	}
 }
 

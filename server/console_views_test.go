@@ -71,11 +71,9 @@ func TestConsoleCountsSizes(t *testing.T) {
 	require.EqualValues(t, len("/secret"), whole.at("/secret").Bytes)
 	require.EqualValues(t, 2, countSizes(b, "/a/b").Znodes, "a part that was kept, or a count of its own")
 	for _, path := range []string{"/secret", "/secret/inner"} {
-		status, _ := b.status("GET", "/sizes?path="+path, nil)
-		require.Equal(t, 403, status)
+		require.Equal(t, 403, b.status("GET", "/sizes?path="+path, nil))
 	}
-	status, _ := b.status("GET", "/sizes?path=/none", nil)
-	require.Equal(t, 404, status)
+	require.Equal(t, 404, b.status("GET", "/sizes?path=/none", nil))
 
 	b.header.Set("Authorization", "digest bob:b")
 	require.EqualValues(t, 2, countSizes(b, "/").at("/secret").Znodes, "a count is that of its visitor")
@@ -120,12 +118,10 @@ func TestConsoleShowsThePast(t *testing.T) {
 	before := z.Stat.Pzxid // /other was created last
 
 	for _, path := range []string{"/past?at=" + before + "&path=/a", "/difference?from=" + before} {
-		status, _ := b.status("GET", path, nil)
-		require.Equal(t, 403, status, "without a login")
+		require.Equal(t, 403, b.status("GET", path, nil), "without a login")
 	}
 	b.header.Set("Authorization", "digest bob:b")
-	status, _ := b.status("GET", "/past?at="+before+"&path=/a", nil)
-	require.Equal(t, 403, status, "a user that may not fetch a snapshot")
+	require.Equal(t, 403, b.status("GET", "/past?at="+before+"&path=/a", nil), "a user that may not fetch a snapshot")
 	b.header.Set("Authorization", "digest super:secret")
 	var p struct {
 		Zxid     string
@@ -144,8 +140,7 @@ func TestConsoleShowsThePast(t *testing.T) {
 	b.get("/past?at=2100-01-01T00:00:00Z&path=/a/stays", &p)
 	require.Equal(t, "new", p.Znode.Data)
 	for at, want := range map[string]int{"ffffffff": 404, "1980-01-01T00:00:00Z": 200, "x": 400} {
-		status, _ := b.status("GET", "/past?path=/&at="+at, nil)
-		require.Equal(t, want, status, at)
+		require.Equal(t, want, b.status("GET", "/past?path=/&at="+at, nil), at)
 	}
 
 	var d struct {
@@ -165,8 +160,7 @@ func TestConsoleShowsThePast(t *testing.T) {
 		"/a/goes deleted [] data of /a/goes ", "/a/stays changed [data] data of /a/stays new"}, got)
 	b.get("/difference?under=/other&from="+before, &d)
 	require.Zero(t, d.Changed)
-	status, _ = b.status("GET", "/difference?to="+before+"&from=2100-01-01T00:00:00Z", nil)
-	require.Equal(t, 400, status)
+	require.Equal(t, 400, b.status("GET", "/difference?to="+before+"&from=2100-01-01T00:00:00Z", nil))
 }
 
 // Letters of a path are found in any case, a part of it or with gaps.
@@ -195,8 +189,7 @@ func TestConsoleSearchesInAnyCase(t *testing.T) {
 		require.ElementsMatch(t, want, found.Paths, query)
 	}
 	for _, query := range []string{"", "contains=a&letters=b", "prefix=a&letters=b", "letters="} {
-		status, _ := b.status("GET", "/search?"+query, nil)
-		require.Equal(t, 400, status, query)
+		require.Equal(t, 400, b.status("GET", "/search?"+query, nil), query)
 	}
 }
 
@@ -208,12 +201,10 @@ func TestConsoleCountsActivity(t *testing.T) {
 	c.MustSetACL(t, "/a", append(ownedBy("bob", "b"), proto.ACL{Perms: proto.PermAll,
 		Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}), -1)
 	b := browse(t, s)
-	status, _ := b.status("GET", "/activity?path=/a", nil)
-	require.Equal(t, 401, status)
+	require.Equal(t, 401, b.status("GET", "/activity?path=/a", nil))
 	require.Equal(t, 200, b.login("bob", "b"))
 	for path, want := range map[string]int{"/secret": 403, "/none": 404} {
-		status, _ = b.status("GET", "/activity?path="+path, nil)
-		require.Equal(t, want, status, path)
+		require.Equal(t, want, b.status("GET", "/activity?path="+path, nil), path)
 	}
 	var got struct {
 		Enabled bool

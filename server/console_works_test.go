@@ -52,21 +52,17 @@ func TestConsoleDeletesASubtree(t *testing.T) {
 	require.Empty(t, p.Refused)
 
 	create(t, c, "/a/new") // behind the back of the visitor
-	status, _ := b.status("POST", "/work", work)
-	require.Equal(t, 409, status, "the plan that was confirmed is another one")
+	require.Equal(t, 409, b.status("POST", "/work", work), "the plan that was confirmed is another one")
 	b.planOf(work)
 	c.MustSetData(t, "/a/b", []byte("changed"), -1)
-	status, _ = b.status("POST", "/work", work)
-	require.Equal(t, 409, status, "the data that would be deleted has changed")
+	require.Equal(t, 409, b.status("POST", "/work", work), "the data that would be deleted has changed")
 	b.planOf(work)
-	status, _ = b.status("POST", "/work", work)
-	require.Equal(t, 200, status)
+	require.Equal(t, 200, b.status("POST", "/work", work))
 	var children struct{ Total int }
 	b.get("/children?path=/", &children)
 	require.Equal(t, 2, children.Total, "/other and /zookeeper are left")
 	for _, path := range []string{"/", "/zookeeper", "/zookeeper/quota"} {
-		status, _ = b.status("POST", "/work/plan", map[string]any{"kind": "delete", "path": path})
-		require.Equal(t, 400, status, path)
+		require.Equal(t, 400, b.status("POST", "/work/plan", map[string]any{"kind": "delete", "path": path}), path)
 	}
 	s.Stop()
 	text := must.ReadFile(t, file)
@@ -86,10 +82,8 @@ func TestConsoleDeleteTellsWhatACLsRefuse(t *testing.T) {
 	require.Len(t, p.Refused, 1)
 	require.Equal(t, "/a/own", p.Refused[0].Path)
 	require.NotContains(t, strings.Join(p.Paths, " "), "/a/own/x", "its name is nothing for this visitor")
-	status, _ := b.status("POST", "/work", work)
-	require.Equal(t, 403, status)
-	status, _ = b.status("GET", "/export?path=/a", nil)
-	require.Equal(t, 403, status)
+	require.Equal(t, 403, b.status("POST", "/work", work))
+	require.Equal(t, 403, b.status("GET", "/export?path=/a", nil))
 }
 
 func TestConsoleCopiesAndMoves(t *testing.T) {
@@ -99,23 +93,20 @@ func TestConsoleCopiesAndMoves(t *testing.T) {
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	for _, into := range []string{"/a", "/a/x"} {
-		status, _ := b.status("POST", "/work/plan", map[string]any{"kind": "copy", "path": "/a", "to": into})
-		require.Equal(t, 400, status)
+		require.Equal(t, 400,
+			b.status("POST", "/work/plan", map[string]any{"kind": "copy", "path": "/a", "to": into}))
 	}
 	require.NotEmpty(t, b.planOf(map[string]any{"kind": "copy", "path": "/a/b", "to": "/a"}).Refused)
 	require.NotEmpty(t, b.planOf(map[string]any{"kind": "copy", "path": "/a/b", "to": "/no/x"}).Refused)
 	for kind, to := range map[string]string{"copy": "/copied"} {
 		work := map[string]any{"kind": kind, "path": "/a", "to": to}
 		require.Equal(t, 3, b.planOf(work).Znodes)
-		status, _ := b.status("POST", "/work", work)
-		require.Equal(t, 200, status)
+		require.Equal(t, 200, b.status("POST", "/work", work))
 	}
 	work := map[string]any{"kind": "move", "path": "/a", "to": "/moved"}
 	require.Equal(t, 6, b.planOf(work).Znodes)
-	status, _ := b.status("POST", "/work", work)
-	require.Equal(t, 200, status)
-	status, _ = b.status("GET", "/znode?path=/a", nil)
-	require.Equal(t, 404, status)
+	require.Equal(t, 200, b.status("POST", "/work", work))
+	require.Equal(t, 404, b.status("GET", "/znode?path=/a", nil))
 	for _, root := range []string{"/copied", "/moved"} {
 		var z struct {
 			Data string
@@ -139,8 +130,7 @@ func TestConsoleExportsAndImports(t *testing.T) {
 	require.Len(t, document["znodes"], 3, "the ephemeral one stays out")
 	work := map[string]any{"kind": "import", "path": "/again", "document": document}
 	require.Equal(t, 3, b.planOf(work).Znodes)
-	status, _ := b.status("POST", "/work", work)
-	require.Equal(t, 200, status)
+	require.Equal(t, 200, b.status("POST", "/work", work))
 	var again map[string]any
 	b.get("/export?path=/again", &again)
 	require.Equal(t, document["znodes"], again["znodes"])
@@ -158,8 +148,7 @@ func TestConsoleSetsQuotas(t *testing.T) {
 			"limits": map[string]any{"count": count, "bytes": bytes, "countHard": -1, "bytesHard": -1}}
 		p := b.planOf(work)
 		if len(p.Refused) == 0 {
-			status, _ := b.status("POST", "/work", work)
-			require.Equal(t, 200, status)
+			require.Equal(t, 200, b.status("POST", "/work", work))
 		}
 		return p
 	}
@@ -194,8 +183,7 @@ func TestConsoleTellsHistory(t *testing.T) {
 	create(t, c, "/a", "/open")
 	c.MustSetData(t, "/a", []byte("secret"), -1)
 	b := browse(t, s)
-	status, _ := b.status("GET", "/history?path=/a", nil)
-	require.Equal(t, 401, status, "it needs a login")
+	require.Equal(t, 401, b.status("GET", "/history?path=/a", nil), "it needs a login")
 	c.MustSetACL(t, "/a", ownedBy("bob", "x"), -1)
 	require.Equal(t, 200, b.login("bob", "x"))
 	type version struct {
@@ -220,19 +208,17 @@ func TestConsoleTellsHistory(t *testing.T) {
 		{"scheme": "digest", "id": "eve:x=", "perms": "cdrwa"},
 		{"scheme": "world", "id": "anyone", "perms": "cdrwa"},
 	} {
-		status, _ = super.status("PUT", "/acl",
-			map[string]any{"path": "/open", "version": -1, "acl": []any{step}})
-		require.Equal(t, 200, status)
-		status, _ = super.status("PUT", "/znode", map[string]any{"path": "/open", "data": "x", "version": -1})
-		require.Equal(t, 200, status)
+		require.Equal(t, 200, super.status("PUT", "/acl",
+			map[string]any{"path": "/open", "version": -1, "acl": []any{step}}))
+		require.Equal(t, 200,
+			super.status("PUT", "/znode", map[string]any{"path": "/open", "data": "x", "version": -1}))
 	}
 	b.get("/history?path=/open", &h)
 	require.Equal(t, 2, h.Hidden, "the ACL of eve, and the data that was set under it")
 	require.Len(t, h.Versions, 4)
 	super.get("/history?path=/open", &h)
 	require.Len(t, h.Versions, 6)
-	status, _ = b.status("GET", "/history?path="+url.QueryEscape("/none"), nil)
-	require.Equal(t, 404, status)
+	require.Equal(t, 404, b.status("GET", "/history?path="+url.QueryEscape("/none"), nil))
 	super.get("/history?path=/none", &h)
 	require.Empty(t, h.Versions)
 }
@@ -241,13 +227,11 @@ func TestConsoleCreatesWithTTL(t *testing.T) {
 	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites, cfg.ExtendedTypes = true, true })
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
-	status, _ := b.status("POST", "/znode", map[string]any{"path": "/ttl", "ttl": 600_000})
-	require.Equal(t, 200, status)
+	require.Equal(t, 200, b.status("POST", "/znode", map[string]any{"path": "/ttl", "ttl": 600_000}))
 	var d struct{ Znodes []struct{ Kind string } }
 	b.get("/export?path=/ttl", &d)
 	require.Equal(t, "ttl", d.Znodes[0].Kind)
 	for _, wrong := range []map[string]any{{"path": "/x", "ttl": -1}, {"path": "/x", "ttl": 5, "container": true}} {
-		status, _ = b.status("POST", "/znode", wrong)
-		require.Equal(t, 400, status)
+		require.Equal(t, 400, b.status("POST", "/znode", wrong))
 	}
 }

@@ -14,8 +14,7 @@ import (
 // A directory that has snapshots, but none that can be read, is not a new directory.
 func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
 	fs := vfs.NewMem()
-	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, memConfig(), Options{FS: fs})
 	dir := s.SnapDir()
 	s.Stop()
 	for _, name := range []string{"snapshot.0", "log.1"} {

@@ -14,17 +14,13 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
-	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // exported returns the names of the metrics on a server's admin port.
 func exported(t *testing.T, s *server.Server) map[string]bool {
 	t.Helper()
-	resp, err := http.Get("http://" + s.AdminAddr().String() + "/metrics")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	body := must.ReadAll(t, resp.Body)
+	resp, body := fetch(t, s, "/metrics", "")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	names := map[string]bool{}
 	for _, name := range regexp.MustCompile(`(?m)^[a-zA-Z_:]\w*`).FindAllString(string(body), -1) {

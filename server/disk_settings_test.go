@@ -41,8 +41,7 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			cfg := memConfig()
 			cfg.TxnLogSizeLimitKB, cfg.SnapSizeLimitKB, cfg.Autopurge.PurgeInterval = run.limitKB, run.snapKB, 0
 			fs, store := vfs.NewMem(), meta.NewMem(1)
-			s := New(cfg, Options{FS: fs, Meta: store})
-			require.NoError(t, s.Start())
+			s := started(t, cfg, Options{FS: fs, Meta: store})
 			first := files(t, s, "snapshot.")
 			c := dialWire(t, s, wire.Options{})
 			for i := range 20 {
@@ -60,9 +59,7 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			}
 			want := s.Store.State.Digest()
 			s.Stop()
-			again := New(cfg, Options{FS: fs, Meta: store.Again()})
-			require.NoError(t, again.Start())
-			defer again.Stop()
+			again := running(t, cfg, Options{FS: fs, Meta: store.Again()})
 			require.Equal(t, want, again.Store.State.Digest())
 		})
 	}

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/garbage"
-	"github.com/seed94657493/warren/server/meta"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 var rubbish []byte
@@ -26,8 +24,7 @@ func TestGarbageOfAWholeProcess(t *testing.T) {
 		rt.Read(sample)
 		return sample[0].Value.Uint64()
 	}
-	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1), Version: testVersion, WholeProcess: true})
-	require.NoError(t, s.Start())
+	s := started(t, memConfig(), Options{WholeProcess: true})
 	require.Eventually(t, func() bool {
 		for range 100 {
 			rubbish = make([]byte, 1<<20)

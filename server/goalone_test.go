@@ -18,8 +18,7 @@ import (
 func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 	fs, epochs := vfs.NewMem(), meta.NewMem(1)
 	run := func(restores int) *zab.Lineage {
-		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
-		require.NoError(t, s.Start())
+		s := started(t, memConfig(), Options{FS: fs, Meta: epochs})
 		for range restores { // each begins another epoch
 			_, err := s.ops.live.Restore(bytes.NewReader(orderBytes(t, s)))
 			require.NoError(t, err)

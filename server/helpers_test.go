@@ -33,13 +33,40 @@ func memConfig() *config.Config {
 	return cfg
 }
 
+// started starts a server. It is in memory as far as o does not say where it is.
+func started(t testing.TB, cfg *config.Config, o Options) *Server {
+	t.Helper()
+	if o.FS == nil {
+		o.FS = vfs.NewMem()
+	}
+	if o.Meta == nil {
+		o.Meta = meta.NewMem(1)
+	}
+	o.Version = testVersion
+	s := New(cfg, o)
+	require.NoError(t, s.Start())
+	return s
+}
+
+// running is started, until the test ends.
+func running(t testing.TB, cfg *config.Config, o Options) *Server {
+	t.Helper()
+	s := started(t, cfg, o)
+	t.Cleanup(s.Stop)
+	return s
+}
+
 // serveMem runs a server on a filesystem in memory until the test ends.
 func serveMem(t testing.TB, cfg *config.Config, log *zap.Logger) *Server {
 	t.Helper()
-	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1), Log: log, Version: testVersion})
-	require.NoError(t, s.Start())
-	t.Cleanup(s.Stop)
-	return s
+	return running(t, cfg, Options{Log: log})
+}
+
+// restarted starts a server on what a stopped one has left.
+func restarted(t testing.TB, fs *vfs.Mem, epochs *meta.Mem) *Server {
+	t.Helper()
+	epochs.Crash() // what was closed can be used again
+	return started(t, memConfig(), Options{FS: fs, Meta: epochs})
 }
 
 const testVersion = "0.1.0-abcdef, built on 11/21/2026 14:00 UTC"

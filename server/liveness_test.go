@@ -1,7 +1,6 @@
 package server
 
 import (
-	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -10,9 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // A server whose locks are held for good is not alive, although its ports answer. While they are held for a moment
@@ -27,9 +24,7 @@ func TestLivenessAsksForTheLocksOfClients(t *testing.T) {
 			cfg := memConfig()
 			cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port = true, "127.0.0.1", 0
 			core, lines := observer.New(zap.ErrorLevel)
-			s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
-			require.NoError(t, s.Start())
-			t.Cleanup(s.Stop)
+			s := running(t, cfg, Options{Log: zap.New(core)})
 			dialWire(t, s, wire.Options{})
 			requireAlive(t, s)
 			free := hold(s)
@@ -58,13 +53,8 @@ func requireAlive(t *testing.T, s *Server) {
 // probe returns the status of an answer of the admin port.
 func probe(t *testing.T, s *Server, path string) int {
 	t.Helper()
-	client := http.Client{Timeout: hangGuard, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + s.AdminAddr().String() + path)
-	require.NoError(t, err, path)
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode
+	status, _ := ask(t, s, http.MethodGet, path, nil)
+	return status
 }
 
 func askWord(t *testing.T, s *Server, name string) string {

@@ -24,8 +24,7 @@ func TestRemovedOrphansStayRemoved(t *testing.T) {
 		epochs.Crash() // what was closed can be used again
 		cfg := memConfig()
 		cfg.Admin.Enabled = false // another program may have its port
-		s := New(cfg, Options{FS: fs, Meta: epochs, Log: zap.New(core), Version: testVersion})
-		require.NoError(t, s.Start())
+		s := started(t, cfg, Options{FS: fs, Meta: epochs, Log: zap.New(core)})
 		return s
 	}
 	start().Stop() // the first snapshot

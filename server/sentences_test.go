@@ -150,9 +150,7 @@ func TestSentencesOfADisk(t *testing.T) {
 	fs, cfg := vfs.NewMem(), memConfig()
 	cfg.Admin.Enabled = false
 	cfg.FsyncWarningThreshold = time.Nanosecond // every sync is slow
-	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
-	require.NoError(t, s.Start())
-	defer s.Stop()
+	s := running(t, cfg, Options{FS: fs, Log: zap.New(core)})
 	c := dialWire(t, s, wire.Options{})
 	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	require.Positive(t, logs.FilterMessage("syncing the log was slow: every write waits for it").Len())

@@ -89,8 +89,7 @@ func TestIDsRiseWhenTheClockIsSetBack(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	last := proto.SessionID(0)
 	life := func(store *meta.Mem, by time.Duration, then func(t *testing.T, s *Server)) {
-		s := New(memConfig(), Options{FS: fs, Meta: store, Version: testVersion, Runtime: ahead{sched.OS(), by}})
-		require.NoError(t, s.Start())
+		s := started(t, memConfig(), Options{FS: fs, Meta: store, Runtime: ahead{sched.OS(), by}})
 		defer s.Stop()
 		then(t, s)
 		c := dialWire(t, s, wire.Options{})

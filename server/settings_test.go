@@ -46,21 +46,17 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 
 func TestPeerSettings(t *testing.T) {
 	cfg := ofThree()
-	_, between := settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
-		between.NagleDialled})
+	off := func() [3]bool {
+		_, between := settingsOf(t, cfg)
+		return [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled}
+	}
+	require.Equal(t, [3]bool{false, false, false}, off())
 	cfg.PeerTCPKeepAlive = false
-	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{true, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
-		between.NagleDialled})
+	require.Equal(t, [3]bool{true, false, false}, off())
 	cfg.PeerTCPKeepAlive, cfg.LeaderNoDelay = true, false
-	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, true, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
-		between.NagleDialled})
+	require.Equal(t, [3]bool{false, true, false}, off())
 	cfg.LeaderNoDelay, cfg.FollowerNoDelay = true, false
-	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, false, true}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
-		between.NagleDialled})
+	require.Equal(t, [3]bool{false, false, true}, off())
 }
 
 func TestCoreTiming(t *testing.T) {

@@ -32,8 +32,7 @@ import (
 func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg := memConfig()
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
-	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, cfg, Options{})
 	nc := must.Dial(t, s.ops.exportAt.String())
 	req, err := http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil)
 	require.NoError(t, err)
@@ -82,8 +81,7 @@ func stopsSoon(t *testing.T, s *Server) {
 
 func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 	fs := vfs.NewMem()
-	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, memConfig(), Options{FS: fs})
 	c := dialWire(t, s, wire.Options{})
 	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	fs.SetCapacity(fs.Used() + 10)
@@ -96,16 +94,13 @@ func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 	require.Error(t, call.Wait(), "nothing that is not durable is acknowledged")
 
 	fs.SetCapacity(64 << 20)
-	s = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
-	defer s.Stop()
+	s = running(t, memConfig(), Options{FS: fs})
 	require.NotZero(t, s.Store.State.Lookup([]byte("/kept")))
 	require.Zero(t, s.Store.State.Lookup([]byte("/lost")))
 }
 
 func TestStopWithAClientThatTakesNothing(t *testing.T) {
-	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, memConfig(), Options{})
 	dialWire(t, s, wire.Options{}).MustCreate(t, "/big", make([]byte, 900<<10), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
@@ -127,8 +122,7 @@ func TestStopWithAClientThatTakesNothing(t *testing.T) {
 }
 
 func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
-	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, memConfig(), Options{})
 	c := dialWire(t, s, wire.Options{})
 	var reqs []wire.Request
 	for i := range 2000 {

@@ -48,8 +48,7 @@ func TestStress(t *testing.T) {
 	cfg.SnapCount = 2000
 	cfg.GlobalOutstandingLimit = 200
 	cfg.MaxSessionTimeout = time.Minute
-	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
+	s := started(t, cfg, Options{FS: fs})
 	setup := wire.Open(t, s.Addr().String(), wire.Options{})
 	for i := range stressNodes {
 		setup.MustCreate(t, fmt.Sprintf("/n%d", i), make([]byte, 1<<(i%17)), proto.ModePersistent)

@@ -15,11 +15,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // A client that offers only broken TLS is refused on every TLS port: old versions, and suites without forward
@@ -97,15 +95,7 @@ func TestCertificateFilesThatChange(t *testing.T) {
 		cfg.ClientCertReload = reload
 		v := serveTLS(t, cfg, nil)
 		expires := func() float64 {
-			families, err := v.Registry.Gather()
-			require.NoError(t, err)
-			for _, f := range families {
-				if f.GetName() == "warren_tls_certificate_expiry_timestamp_seconds" {
-					return f.Metric[0].Gauge.GetValue()
-				}
-			}
-			t.Fatal("the metric is missing")
-			return 0
+			return gathered(t, v.Server, "warren_tls_certificate_expiry_timestamp_seconds")
 		}
 		first := expires()
 		require.InDelta(t, float64(time.Now().Add(time.Hour).Unix()), first, 120)
@@ -127,13 +117,10 @@ func TestCertificateFilesThatChange(t *testing.T) {
 func TestRevocationListsAreReloaded(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.TLS.CRL = true
-	v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+	v := newVault(t)
 	app := v.ca.Issue(pki.Options{Name: "app"})
-	v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour))...))
-	v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)})
-	require.NoError(t, v.Start())
-	t.Cleanup(v.Stop)
+	v.Server = running(t, cfg, Options{FS: v.fs})
 	c := v.dial(t, app)
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour), app.Cert)...))
 	require.NoError(t, v.ReloadCertificates())

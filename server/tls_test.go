@@ -21,7 +21,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -43,15 +42,20 @@ func tlsConfig() *config.Config {
 	return cfg
 }
 
-// serveTLS runs a server with a certificate for 127.0.0.1.
-func serveTLS(t testing.TB, cfg *config.Config, log *zap.Logger) *vault {
+// newVault has a certificate for 127.0.0.1, and no server yet.
+func newVault(t testing.TB) *vault {
 	t.Helper()
 	v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
 	v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", v.ca.PEM())
-	v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1), Log: log, Version: testVersion})
-	require.NoError(t, v.Start())
-	t.Cleanup(v.Stop)
+	return v
+}
+
+// serveTLS runs a server with a certificate for 127.0.0.1.
+func serveTLS(t testing.TB, cfg *config.Config, log *zap.Logger) *vault {
+	t.Helper()
+	v := newVault(t)
+	v.Server = running(t, cfg, Options{FS: v.fs, Log: log})
 	return v
 }
 
@@ -173,13 +177,10 @@ func TestTLSRefuses(t *testing.T) {
 func TestRevokedClient(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.TLS.CRL = true
-	v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+	v := newVault(t)
 	good, bad := v.ca.Issue(pki.Options{Name: "good"}), v.ca.Issue(pki.Options{Name: "bad"})
-	v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour), bad.Cert)...))
-	v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)})
-	require.NoError(t, v.Start())
-	t.Cleanup(v.Stop)
+	v.Server = running(t, cfg, Options{FS: v.fs})
 	v.dial(t, good)
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(bad)})
 	require.Error(t, err)
