@@ -27,8 +27,7 @@ func configured(t testing.TB, lines ...string) *config.Config {
 	text := "dataDir=/data\nclientPort=0\nclientPortAddress=127.0.0.1\npreAllocSize=0\ntickTime=200\n" +
 		"4lw.commands.whitelist=*\nadmin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" +
 		strings.Join(lines, "\n") + "\n"
-	cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
-	require.NoError(t, err)
+	cfg, _ := must.Do2(config.Parse(strings.NewReader(text), "zoo.cfg"))(t)
 	return cfg
 }
 
@@ -41,12 +40,10 @@ func ask(t *testing.T, s *Server, method, path string, header http.Header) (int,
 // send is ask with another body.
 func send(t *testing.T, s *Server, method, path string, header http.Header, body io.Reader) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://"+s.AdminAddr().String()+path, body)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest(method, "http://"+s.AdminAddr().String()+path, body))(t)
 	r.Header = header
 	client := http.Client{Timeout: hangGuard, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
+	resp := must.Do(client.Do(r))(t)
 	defer resp.Body.Close()
 	return resp.StatusCode, string(must.ReadAll(t, resp.Body))
 }
@@ -54,8 +51,7 @@ func send(t *testing.T, s *Server, method, path string, header http.Header, body
 // Without the scheme digest no client authenticates with it, and no ACL may name it.
 func TestDigestSchemeIsSwitchedOff(t *testing.T) {
 	for text, there := range map[string]bool{"true": true, "false": false} {
-		s := serveMem(t, configured(t, "DigestAuthenticationProvider.enabled="+text), nil)
-		c := dialWire(t, s, wire.Options{})
+		_, c := serveOne(t, configured(t, "DigestAuthenticationProvider.enabled="+text))
 		rep := c.MustDo(t, wire.Create("/a", nil, wire.ACL(31, "digest", "a:b"), proto.ModePersistent))
 		if there {
 			require.NoError(t, rep.Err())
@@ -84,10 +80,9 @@ func TestAnyUserOfSASL(t *testing.T) {
 		c := dialWire(t, s, wire.Options{})
 		rep := c.MustDo(t, wire.Create("/a", []byte("x"), wire.ACL(31, "sasl", "all"), proto.ModePersistent))
 		require.NoError(t, rep.Err())
-		_, _, err := c.GetData("/a", false)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err2(c.GetData("/a", false)), proto.ErrNoAuth)
 		login(t, c, "bob", "bobsecret")
-		_, _, err = c.GetData("/a", false)
+		_, _, err := c.GetData("/a", false)
 		if any == "" {
 			require.ErrorIs(t, err, proto.ErrNoAuth)
 		} else {
@@ -102,8 +97,7 @@ func TestForwardedAddress(t *testing.T) {
 		s := serveMem(t, configured(t, "IPAuthenticationProvider.usexforwardedfor="+text,
 			"admin.rateLimiterIntervalInMS=0"), nil)
 		c := dialWire(t, s, wire.Options{})
-		rep := c.MustDo(t, wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1))
-		require.NoError(t, rep.Err())
+		require.NoError(t, c.MustDo(t, wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1)).Err())
 		got, body := ask(t, s, http.MethodGet, "/commands/snapshot?streaming=false",
 			http.Header{"Authorization": {"ip"}, "X-Forwarded-For": {"192.0.2.7, 10.0.0.1"}})
 		require.Equal(t, status, got, body)
@@ -126,10 +120,8 @@ func TestAdminSettings(t *testing.T) {
 
 	nc := must.Dial(t, s.AdminAddr().String())
 	require.NoError(t, nc.SetDeadline(time.Now().Add(hangGuard/2))) // by default it would stay for all of it
-	_, err := io.WriteString(nc, "GET /zk/ruok HTTP/1.1\r\nHost: a\r\n\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadAll(nc)
-	require.NoError(t, err, "the idle connection is not closed")
+	must.Do(io.WriteString(nc, "GET /zk/ruok HTTP/1.1\r\nHost: a\r\n\r\n"))(t)
+	require.NoError(t, must.Err(io.ReadAll(nc)), "the idle connection is not closed")
 }
 
 // The metrics of the process and of the runtime are there unless exportJvmInfo is false.
@@ -148,8 +140,7 @@ func TestRuntimeMetricsAreSwitchedOff(t *testing.T) {
 // snapRetainCount is the number of snapshots that stay.
 func TestKeptSnapshots(t *testing.T) {
 	for text, want := range map[string]int{"3": 3, "5": 5} {
-		s := serveMem(t, configured(t, "autopurge.snapRetainCount="+text, "autopurge.purgeInterval=0"), nil)
-		c := dialWire(t, s, wire.Options{})
+		s, c := serveOne(t, configured(t, "autopurge.snapRetainCount="+text, "autopurge.purgeInterval=0"))
 		for range 7 {
 			c.MustSetData(t, "/", nil, -1)
 			d := s.disk.Snapshotter.Order(t.Context())
@@ -165,8 +156,7 @@ func TestKeptSnapshots(t *testing.T) {
 // Without digests neither a txn nor a snapshot has one, and there is nothing to list.
 func TestDigestsAreSwitchedOff(t *testing.T) {
 	for text, there := range map[string]bool{"true": true, "false": false} {
-		s := serveMem(t, configured(t, "digest.enabled="+text), nil)
-		c := dialWire(t, s, wire.Options{})
+		s, c := serveOne(t, configured(t, "digest.enabled="+text))
 		before := s.disk.WAL.Size()
 		c.MustSetData(t, "/", []byte("x"), -1)
 		size := s.disk.WAL.Size() - before
@@ -196,8 +186,7 @@ func TestContainerSettings(t *testing.T) {
 		c := dialWire(t, serveMem(t, configured(t, append(lines, "znode.container.checkIntervalMs=10")...), nil),
 			wire.Options{})
 		for _, path := range []string{"/a", "/b", "/c"} {
-			_, _, err := c.CreateContainer(path, nil)
-			require.NoError(t, err)
+			must.Do2(c.CreateContainer(path, nil))(t)
 		}
 		return c
 	}
@@ -226,8 +215,7 @@ func TestContainerSettings(t *testing.T) {
 // limit they wait.
 func TestRequestsThatWaitedTooLong(t *testing.T) {
 	for text, limited := range map[string]bool{"0": false, "5": true} {
-		s := serveMem(t, configured(t, "throttled_op_wait_time="+text), nil)
-		c := dialWire(t, s, wire.Options{})
+		s, c := serveOne(t, configured(t, "throttled_op_wait_time="+text))
 		other := dialWire(t, s, wire.Options{})
 		s.Store.Mu.Lock() // nothing is prepared
 		call := c.Send(wire.SetData("/", nil, -1))
@@ -327,8 +315,7 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 		s := started(t, configured(t), Options{FS: fs})
 		dialWire(t, s, wire.Options{}).MustSetData(t, "/", nil, -1)
 		s.Stop()
-		names, err := fs.List("/data/version-2")
-		require.NoError(t, err)
+		names := must.Do(fs.List("/data/version-2"))(t)
 		for _, name := range names {
 			if strings.HasPrefix(name, "snapshot.") {
 				require.NoError(t, fs.Remove("/data/version-2/"+name))
@@ -345,9 +332,7 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 	require.ErrorContains(t, start(vfs.NewMem(), "db.autocreate=false"), "db.autocreate is false")
 	marked := vfs.NewMem()
 	require.NoError(t, marked.MkdirAll("/data/version-2"))
-	f, err := marked.Create("/data/initialize")
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	require.NoError(t, vfs.WriteFile(marked, "/data/initialize", nil))
 	require.NoError(t, start(marked, "db.autocreate=false"))
 
 	require.ErrorContains(t, start(withLog()), "snapshot.trust.empty=true")
@@ -375,8 +360,7 @@ func TestSnapshotsAreCompressed(t *testing.T) {
 	for i, method := range []string{"", "gz", "snappy", ""} {
 		s := started(t, configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store.Again()})
 		c := dialWire(t, s, wire.Options{})
-		stat := c.MustExists(t, "/", false)
-		require.EqualValues(t, i, stat.Version, "the state of the snapshot before")
+		require.EqualValues(t, i, c.MustExists(t, "/", false).Version, "the state of the snapshot before")
 		c.MustSetData(t, "/", nil, -1)
 		d := s.disk.Snapshotter.Order(t.Context())
 		require.NoError(t, d.Err)

@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -29,11 +30,9 @@ func orderBytes(t *testing.T, s *Server) []byte {
 	d := s.disk.Snapshotter.Order(context.Background())
 	require.NoError(t, d.Err)
 	defer d.File.Close()
-	size, err := d.File.Size()
-	require.NoError(t, err)
+	size := must.Do(d.File.Size())(t)
 	b := make([]byte, size)
-	_, err = d.File.ReadAt(b, 0)
-	require.NoError(t, err)
+	must.Do(d.File.ReadAt(b, 0))(t)
 	return b
 }
 
@@ -42,8 +41,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 		t.Run("compression "+compression, func(t *testing.T) {
 			cfg := memConfig()
 			cfg.SnapshotCompression = compression
-			s := serveMem(t, cfg, nil)
-			c := dialWire(t, s, wire.Options{})
+			s, c := serveOne(t, cfg)
 			for i := range 50 {
 				c.MustCreate(t, fmt.Sprintf("/kept%d", i), []byte("x"), proto.ModePersistent)
 			}
@@ -54,16 +52,14 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			}
 			before := s.Store.LastZxid()
 
-			zxid, err := s.ops.live.Restore(bytes.NewReader(image))
-			require.NoError(t, err)
+			zxid := must.Do(s.ops.live.Restore(bytes.NewReader(image)))(t)
 			require.Equal(t, int64(proto.MakeZxid(before.Epoch()+1, 1)), zxid, "clients must not see time go back")
 			require.NoError(t, c.WaitClosed(), "a client that has seen another state has to come back")
-			_, err = wire.Dial(s.Addr().String(), c.Resume())
+			_, err := wire.Dial(s.Addr().String(), c.Resume())
 			require.ErrorIs(t, err, wire.ErrRejected, "the session has expired")
 			c = dialWire(t, s, wire.Options{LastZxid: before})
 			require.Equal(t, digest, s.Store.State.Digest()) // no client writes
-			_, err = c.Exists("/lost0", false)
-			require.ErrorIs(t, err, proto.ErrNoNode)
+			require.ErrorIs(t, must.Err(c.Exists("/lost0", false)), proto.ErrNoNode)
 			c.MustCreate(t, "/after", nil, proto.ModePersistent)
 		})
 	}
@@ -77,8 +73,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	c.MustCreate(t, "/here", nil, proto.ModeEphemeral)
 	image := orderBytes(t, s)
 	c.MustCreate(t, "/lost", nil, proto.ModePersistent)
-	_, err := s.ops.live.Restore(bytes.NewReader(image))
-	require.NoError(t, err)
+	must.Do(s.ops.live.Restore(bytes.NewReader(image)))(t)
 	c = dialWire(t, s, wire.Options{})
 	c.MustCreate(t, "/after", nil, proto.ModePersistent)
 	want := s.Store.State.Digest()
@@ -86,8 +81,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	s.Stop()
 	require.Equal(t, meta.Epochs{Accepted: 1, Current: 1}, epochs.Epochs(),
 		"as a member this server takes part with what it has")
-	lineage, err := zab.ParseLineage([]byte(epochs.Lineage()))
-	require.NoError(t, err)
+	lineage := must.Do(zab.ParseLineage([]byte(epochs.Lineage())))(t)
 	require.True(t, lineage.Final)
 	require.Equal(t, []zab.Reign{{Epoch: 1, Leader: -1, Gap: true}}, lineage.Reigns,
 		"no other server has the txns of the epoch")
@@ -99,10 +93,8 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	again.Store.Mu.RUnlock()
 	require.Equal(t, want, got)
 	c = dialWire(t, again, wire.Options{})
-	_, err = c.Exists("/lost", false)
-	require.ErrorIs(t, err, proto.ErrNoNode)
-	_, err = c.Exists("/here", false)
-	require.ErrorIs(t, err, proto.ErrNoNode, "its session has ended")
+	require.ErrorIs(t, must.Err(c.Exists("/lost", false)), proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists("/here", false)), proto.ErrNoNode, "its session has ended")
 	c.MustExists(t, "/after", false)
 }
 
@@ -112,8 +104,7 @@ func TestReceivedSnapshotIsGoneAfterACrash(t *testing.T) {
 	s := running(t, memConfig(), Options{FS: fs})
 	image := orderBytes(t, s)
 	names := func(fs *vfs.Mem) []string {
-		all, err := fs.List("/data/version-2")
-		require.NoError(t, err)
+		all := must.Do(fs.List("/data/version-2"))(t)
 		return all
 	}
 	before := names(fs)
@@ -152,8 +143,7 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 			c := dialWire(t, s, wire.Options{})
 			c.MustCreate(t, "/before", nil, proto.ModePersistent)
 			fails(fs, epochs)
-			_, err := s.ops.live.Restore(bytes.NewReader(image))
-			require.ErrorIs(t, err, vfs.ErrNoSpace)
+			require.ErrorIs(t, must.Err(s.ops.live.Restore(bytes.NewReader(image))), vfs.ErrNoSpace)
 			fs.Hook(nil)
 			c = dialWire(t, s, wire.Options{})
 			c.MustCreate(t, "/after", nil, proto.ModePersistent)
@@ -164,38 +154,31 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 			defer again.Stop()
 			c = dialWire(t, again, wire.Options{})
 			for _, path := range []string{"/before", "/after"} {
-				_, err = c.Exists(path, false)
-				require.NoError(t, err, path)
+				require.NoError(t, must.Err(c.Exists(path, false)), path)
 			}
 		})
 	}
 }
 
 func TestRestoreRefusesDamage(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	c.MustCreate(t, "/kept", []byte("x"), proto.ModePersistent)
 	image := orderBytes(t, s)
 	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...),
 		bytes.Repeat([]byte{7}, 1000)} {
-		_, err := s.ops.live.Restore(bytes.NewReader(bad))
-		require.Error(t, err)
+		require.Error(t, must.Err(s.ops.live.Restore(bytes.NewReader(bad))))
 	}
 	image[len(image)/2] ^= 1
-	_, err := s.ops.live.Restore(bytes.NewReader(image))
-	require.ErrorIs(t, err, snapshot.ErrCorrupt)
-	_, err = c.Exists("/kept", false)
-	require.NoError(t, err, "nothing has changed")
+	require.ErrorIs(t, must.Err(s.ops.live.Restore(bytes.NewReader(image))), snapshot.ErrCorrupt)
+	require.NoError(t, must.Err(c.Exists("/kept", false)), "nothing has changed")
 	s.Doors.Bar()
-	_, err = s.ops.live.Restore(bytes.NewReader(image))
-	require.ErrorIs(t, err, orders.ErrCannotRestore)
+	require.ErrorIs(t, must.Err(s.ops.live.Restore(bytes.NewReader(image))), orders.ErrCannotRestore)
 	s.Doors.Open()
 }
 
 // A second restore that comes while the first one still receives its snapshot is refused, and costs the first nothing.
 func TestRestoreRefusesASecondOne(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	c.MustCreate(t, "/kept", []byte("x"), proto.ModePersistent)
 	image := orderBytes(t, s)
 	r, w := io.Pipe()
@@ -204,16 +187,12 @@ func TestRestoreRefusesASecondOne(t *testing.T) {
 		_, err := s.ops.live.Restore(r)
 		first <- err
 	}()
-	_, err := w.Write(image[:len(image)/2])
-	require.NoError(t, err)
-	_, err = s.ops.live.Restore(bytes.NewReader(image))
-	require.ErrorIs(t, err, orders.ErrCannotRestore)
-	_, err = w.Write(image[len(image)/2:])
-	require.NoError(t, err)
+	must.Do(w.Write(image[:len(image)/2]))(t)
+	require.ErrorIs(t, must.Err(s.ops.live.Restore(bytes.NewReader(image))), orders.ErrCannotRestore)
+	must.Do(w.Write(image[len(image)/2:]))(t)
 	require.NoError(t, w.Close())
 	require.NoError(t, <-first)
-	_, err = s.ops.live.Restore(bytes.NewReader(image))
-	require.NoError(t, err, "the next one may come")
+	require.NoError(t, must.Err(s.ops.live.Restore(bytes.NewReader(image))), "the next one may come")
 }
 
 // A client that the ACL of the root does not name may neither replace the state nor fetch all of it, even if the root
@@ -222,8 +201,7 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	cfg := memConfig()
 	cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, "127.0.0.1", 0, 0
 	cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	image := orderBytes(t, s)
 	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	post := func(as string) int {
@@ -245,8 +223,7 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 		"basic YTpi": http.StatusUnauthorized} {
 		require.Equal(t, want, post(auth), auth)
 	}
-	_, err := c.Exists("/kept", false)
-	require.NoError(t, err, "nothing was replaced")
+	require.NoError(t, must.Err(c.Exists("/kept", false)), "nothing was replaced")
 	require.Equal(t, http.StatusOK, post("digest alice:pw"))
 	require.Equal(t, http.StatusForbidden, post("digest alice:pw"),
 		"the root of the restored state is open, and names nobody")
@@ -291,9 +268,8 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		for range 2 {
 			s := restarted(t, left, epochs)
 			c := dialWire(t, s, wire.Options{})
-			_, err := c.Exists("/kept", false)
-			require.NoError(t, err, "change %d", n)
-			_, err = c.Exists("/lost0000000003", false)
+			require.NoError(t, must.Err(c.Exists("/kept", false)), "change %d", n)
+			_, err := c.Exists("/lost0000000003", false)
 			require.Equal(t, err == nil, c.LastZxid().Epoch() == 0, "change %d", n)
 			if err == nil {
 				olds++

@@ -51,14 +51,12 @@ const superUser = "digest super:secret"
 // fetch asks the admin server, with credentials if auth is not empty.
 func fetch(t *testing.T, s *server.Server, path, auth string) (*http.Response, []byte) {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://"+s.AdminAddr().String()+path, nil)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest(http.MethodGet, "http://"+s.AdminAddr().String()+path, nil))(t)
 	if auth != "" {
 		r.Header.Set("Authorization", auth)
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
+	resp := must.Do(client.Do(r))(t)
 	defer resp.Body.Close()
 	body := must.ReadAll(t, resp.Body)
 	return resp, body
@@ -114,8 +112,7 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 			require.Equal(t, map[string]any{string(label): []any{"/w"}},
 				fieldsFor(t, s, "wchc", auth)["session_id_to_watched_paths"])
 			require.Equal(t, map[string]any{"/w": []any{label}}, fieldsFor(t, s, "wchp", auth)["path_to_session_ids"])
-			shown, err := strconv.ParseInt(string(label), 10, 64)
-			require.NoError(t, err)
+			shown := must.Do(strconv.ParseInt(string(label), 10, 64))(t)
 			require.EqualValues(t, c.Session()>>56, shown>>56, "the server that has created the session")
 			if auth == "" { // the words of the client port name sessions as this port does without credentials
 				named := proto.SessionID(shown).String()
@@ -245,15 +242,12 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 			require.Equal(t, strconv.Itoa(len(body)), resp.Header.Get("snapshot_size"))
 
 			name := snapshot.FileName(2, snapshot.Compression(compression))
-			onDisk := must.ReadFile(t, filepath.Join(dir, "version-2", name))
-			require.Equal(t, onDisk, body)
+			require.Equal(t, must.ReadFile(t, filepath.Join(dir, "version-2", name)), body)
 			fetched := filepath.Join(t.TempDir(), name)
 			require.NoError(t, os.WriteFile(fetched, body, 0o600))
 			loader := datatree.NewLoader(datatree.Config{})
-			trailer, err := snapshot.Load(vfs.OS(), fetched, loader)
-			require.NoError(t, err)
-			state, err := loader.Done(2)
-			require.NoError(t, err)
+			trailer := must.Do(snapshot.Load(vfs.OS(), fetched, loader))(t)
+			state := must.Do(loader.Done(2))(t)
 			require.Equal(t, "payload", string(state.Data(state.Lookup([]byte("/a")))))
 			require.Equal(t, trailer.Digest, state.Digest())
 
@@ -332,8 +326,7 @@ func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		file := filepath.Join(dir, "snapshot.1")
 		require.NoError(t, os.WriteFile(file, body, 0o600))
-		_, err := snapshot.Verify(vfs.OS(), file)
-		require.NoError(t, err)
+		must.Do(snapshot.Verify(vfs.OS(), file))(t)
 	}
 }
 
@@ -374,9 +367,8 @@ func TestAdminPortTaken(t *testing.T) {
 
 	text := fmt.Sprintf("dataDir=%s\nclientPort=0\nclientPortAddress=127.0.0.1\nadmin.serverPort=%d\n"+
 		"admin.serverAddress=127.0.0.1\n", t.TempDir(), port)
-	asked, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
-	require.NoError(t, err)
-	err = server.New(asked, server.Options{}).Start()
+	asked, _ := must.Do2(config.Parse(strings.NewReader(text), "zoo.cfg"))(t)
+	err := server.New(asked, server.Options{}).Start()
 	var refused *server.AdminError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, 4, refused.ExitCode())

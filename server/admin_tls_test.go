@@ -52,11 +52,10 @@ func TestAdminOverTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := withAdmin(t, func(cfg *config.Config) { keys(cfg); c.set(&cfg.Admin) })
-			resp, err := secureClient(ca, nil).Get("https://" + s.AdminAddr().String() + "/metrics")
-			require.NoError(t, err)
+			resp := must.Do(secureClient(ca, nil).Get("https://" + s.AdminAddr().String() + "/metrics"))(t)
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 			resp.Body.Close()
-			resp, err = secureClient(ca, nil).Get("http://" + s.AdminAddr().String() + "/commands/monitor")
+			resp, err := secureClient(ca, nil).Get("http://" + s.AdminAddr().String() + "/commands/monitor")
 			if err == nil {
 				defer resp.Body.Close()
 				require.Equal(t, c.plain, resp.StatusCode == http.StatusOK)
@@ -64,8 +63,7 @@ func TestAdminOverTLS(t *testing.T) {
 				require.False(t, c.plain, "%v", err)
 			}
 			if c.plain {
-				body := must.ReadAll(t, resp.Body)
-				require.Contains(t, string(body), "\"insecure_admin_count\" : 1,")
+				require.Contains(t, string(must.ReadAll(t, resp.Body)), "\"insecure_admin_count\" : 1,")
 			}
 		})
 	}
@@ -83,16 +81,12 @@ func TestAdminAsksForCertificates(t *testing.T) {
 	c.MustSetACL(t, "/", []proto.ACL{{Perms: proto.PermAll,
 		Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}, -1)
 	url := "https://" + s.AdminAddr().String() + "/commands/snapshot"
-	_, err := secureClient(ca, nil).Get(url)
-	require.Error(t, err)
+	require.Error(t, must.Err(secureClient(ca, nil).Get(url)))
 	for name, want := range map[string]int{"root": http.StatusOK, "somebody": http.StatusForbidden} {
-		r, err := http.NewRequest(http.MethodGet, url, nil)
-		require.NoError(t, err)
+		r := must.Do(http.NewRequest(http.MethodGet, url, nil))(t)
 		r.Header.Set("Authorization", "x509")
-		resp, err := secureClient(ca, ca.Issue(pki.Options{Name: name})).Do(r)
-		require.NoError(t, err)
-		_, err = io.Copy(io.Discard, resp.Body)
-		require.NoError(t, err)
+		resp := must.Do(secureClient(ca, ca.Issue(pki.Options{Name: name})).Do(r))(t)
+		must.Do(io.Copy(io.Discard, resp.Body))(t)
 		resp.Body.Close()
 		require.Equal(t, want, resp.StatusCode, name)
 	}
@@ -117,8 +111,7 @@ func TestAdminRefusesTLSWithoutKeys(t *testing.T) {
 		cfg.Admin.Enabled, cfg.Admin.Port = true, 0
 		set(cfg)
 		var refused *server.ConfigError
-		err := server.New(cfg, server.Options{}).Start()
-		require.ErrorAs(t, err, &refused, name)
+		require.ErrorAs(t, server.New(cfg, server.Options{}).Start(), &refused, name)
 		require.Equal(t, 2, refused.ExitCode())
 	}
 }

@@ -81,8 +81,7 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	require.NoError(t, e.Start(leader))
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	require.NoError(t, e.WaitEqual(within(t)))
-	names := connect(t, e, follower, wire.Options{}).MustChildren(t, "/", false)
-	require.Len(t, names, znodes+1)
+	require.Len(t, connect(t, e, follower, wire.Options{}).MustChildren(t, "/", false), znodes+1)
 }
 
 // A leader logs which followers it has lost.

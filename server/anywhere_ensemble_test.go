@@ -95,8 +95,7 @@ func TestOrdersFromAnyServer(t *testing.T) {
 	require.Equal(t, 200, b.login("super", "secret"))
 	order(200, leader, "hand_over", map[string]any{"to": heir, "dry_run": true})
 	order(200, leader, "hand_over", map[string]any{"to": heir})
-	next := leaderOf(t, e)
-	require.Equal(t, heir, next)
+	require.Equal(t, heir, leaderOf(t, e))
 
 	// It is drained, and takes clients again.
 	for _, resume := range []bool{false, true} {

@@ -32,8 +32,7 @@ var auditHead = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (I
 // auditOf returns the lines of a server so far, without times and without those about the server itself.
 func auditOf(t *testing.T, e *embed.Ensemble, id int) (lines []string) {
 	t.Helper()
-	f, err := e.Disk(id).Open(auditFile)
-	require.NoError(t, err)
+	f := must.Do(e.Disk(id).Open(auditFile))(t)
 	defer f.Close()
 	text := must.ReadAll(t, f)
 	for line := range strings.Lines(auditHead.ReplaceAllString(string(text), "$1 ")) {

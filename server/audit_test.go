@@ -18,8 +18,7 @@ import (
 // the user of the process.
 func auditLines(t testing.TB, fs vfs.FS, name string) []string {
 	t.Helper()
-	f, err := fs.Open(name)
-	require.NoError(t, err)
+	f := must.Do(fs.Open(name))(t)
 	defer f.Close()
 	data := must.ReadAll(t, f)
 	text := string(data)

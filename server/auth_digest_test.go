@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -33,18 +34,14 @@ func TestDigestAlgorithms(t *testing.T) {
 		cfg := memConfig()
 		cfg.DigestAlg, cfg.SuperDigest = name, want
 		c := dialWire(t, serveMem(t, cfg, nil), wire.Options{})
-		rep := c.MustDo(t, wire.Auth("digest", []byte("super:test")))
-		require.NoError(t, rep.Err())
+		require.NoError(t, c.MustDo(t, wire.Auth("digest", []byte("super:test"))).Err())
 		require.Equal(t, "ip:127.0.0.1 digest:super super:", whoAmI(t, c), name)
-		_, err := wireCreate(c, "/a", wire.ACL(31, "auth", ""))
-		require.NoError(t, err)
-		acl, _, err := c.GetACL("/a")
-		require.NoError(t, err)
+		must.Do(wireCreate(c, "/a", wire.ACL(31, "auth", "")))(t)
+		acl, _ := must.Do2(c.GetACL("/a"))(t)
 		require.Equal(t, want, acl[0].Id.Id.String())
 
 		c = dialWire(t, serveMem(t, cfg, nil), wire.Options{})
-		rep = c.MustDo(t, wire.Auth("digest", []byte("super:wrong")))
-		require.NoError(t, rep.Err())
+		require.NoError(t, c.MustDo(t, wire.Auth("digest", []byte("super:wrong"))).Err())
 		require.Equal(t, "ip:127.0.0.1 digest:super", whoAmI(t, c), name)
 	}
 }

@@ -103,8 +103,7 @@ func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		s := server.New(benchConfig(b), server.Options{Log: zap.NewNop()})
 		require.NoError(b, s.Start())
-		out := wire.MustFourLetter(b, s.Addr().String(), "ruok", time.Second)
-		require.Equal(b, "imok", out)
+		require.Equal(b, "imok", wire.MustFourLetter(b, s.Addr().String(), "ruok", time.Second))
 		b.StopTimer()
 		s.Stop()
 		b.StartTimer()

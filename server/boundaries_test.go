@@ -24,6 +24,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -81,8 +82,7 @@ func TestConnectionsInAll(t *testing.T) {
 // refused is how many connections the server says it has refused for a reason: in the metric, in mntr and in the API.
 func refused(t *testing.T, s *Server, why env.Refusal) float64 {
 	t.Helper()
-	families, err := s.Registry.Gather()
-	require.NoError(t, err)
+	families := must.Do(s.Registry.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if f.GetName() == "warren_server_connections_refused_total" && m.Label[0].GetValue() == string(why) {
@@ -104,12 +104,10 @@ func refused(t *testing.T, s *Server, why env.Refusal) float64 {
 func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 	cfg := memConfig()
 	cfg.ConnectionThrottle.Tokens, cfg.ConnectionThrottle.FillCount, cfg.ConnectionThrottle.FillTime = 2, 1, time.Hour
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	dialWire(t, s, wire.Options{})
 	for range 3 {
-		_, err := wire.Dial(s.Addr().String(), wire.Options{})
-		require.Error(t, err)
+		require.Error(t, must.Err(wire.Dial(s.Addr().String(), wire.Options{})))
 	}
 	require.EqualValues(t, 3, s.Metrics.ConnectionRejected.Total())
 	require.EqualValues(t, 3, refused(t, s, env.RefusedByRate))
@@ -153,8 +151,7 @@ func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 
 // The reply to one multiRead is bounded, whatever the request names.
 func TestReplyToMultiReadIsBounded(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	first := dialWire(t, s, wire.Options{})
+	s, first := serveOne(t, memConfig())
 	first.MustCreate(t, "/big", make([]byte, 1<<20-200), proto.ModePersistent)
 	first.MustCreate(t, "/half", make([]byte, 512_000), proto.ModePersistent)
 	for name, test := range map[string]struct {
@@ -209,8 +206,7 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 		b = frame(b, 1, wire.GetData("/big", false))
 	}
 	began := time.Now()
-	_, err := nc.Write(b)
-	require.NoError(t, err)
+	must.Do(nc.Write(b))(t)
 	eventually(t, func() bool {
 		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
 		return s.front.Conns.Len() == 1
@@ -248,23 +244,19 @@ func TestLimitsHoldForSuperUsers(t *testing.T) {
 		return c
 	}
 	c := super()
-	_, err := wireCreate(c, "/full", wire.ACL(31, "digest", "nobody:x"))
-	require.NoError(t, err)
+	must.Do(wireCreate(c, "/full", wire.ACL(31, "digest", "nobody:x")))(t)
 	for _, znode := range [][2]string{{"/zookeeper/quota/full", ""},
 		{"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
 		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
-		_, err = c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
-		require.NoError(t, err, znode[0])
+		require.NoError(t, must.Err(c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)), znode[0])
 	}
-	_, err = c.Create("/full/n", nil, proto.ModePersistent)
-	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	require.ErrorIs(t, must.Err(c.Create("/full/n", nil, proto.ModePersistent)), proto.ErrQuotaExceeded)
 	var last error
 	for i := range 3 {
 		_, last = c.Exists(fmt.Sprintf("/w%d", i), true)
 	}
 	require.ErrorIs(t, last, proto.ErrThrottledOp)
-	_, err = c.Create("/big", make([]byte, proto.DefaultMaxBuffer), proto.ModePersistent)
-	require.Error(t, err)
+	require.Error(t, must.Err(c.Create("/big", make([]byte, proto.DefaultMaxBuffer), proto.ModePersistent)))
 	require.NoError(t, c.WaitClosed())
 }
 
@@ -317,16 +309,14 @@ func TestSystemZnodesOfANewServer(t *testing.T) {
 		"/": wire.OpenACL, "/zookeeper": wire.OpenACL, "/zookeeper/quota": wire.OpenACL,
 		"/zookeeper/config": wire.ACL(proto.PermRead, "world", "anyone"),
 	} {
-		acl, _, err := c.GetACL(path)
-		require.NoError(t, err)
+		acl, _ := must.Do2(c.GetACL(path))(t)
 		require.Equal(t, want, acl, path)
 	}
 	c.MustCreate(t, "/zookeeper/quota/a", nil, proto.ModePersistent)
-	_, err := c.SetData("/zookeeper/config", []byte("mine"), -1)
-	require.ErrorIs(t, err, proto.ErrNoAuth)
+	require.ErrorIs(t, must.Err(c.SetData("/zookeeper/config", []byte("mine"), -1)), proto.ErrNoAuth)
 	closed := wire.ACL(31, "digest", "nobody:x")
 	super.MustSetACL(t, "/zookeeper/quota", closed, -1)
-	_, err = c.Create("/zookeeper/quota/b", nil, proto.ModePersistent)
+	_, err := c.Create("/zookeeper/quota/b", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrNoAuth, "an operator can close them")
 }
 
@@ -381,14 +371,13 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		if written {
 			text += "fips-mode=true\n"
 		}
-		cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
-		require.NoError(t, err)
+		cfg, _ := must.Do2(config.Parse(strings.NewReader(text), "zoo.cfg"))(t)
 		rig := memberConfig()
 		rig.ClientPortAddress = "127.0.0.1"
 		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum,
 			rig.ClientPortAddress, true
 		cfg.QuorumAuth.EnableSASL = true
-		err = New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)}).Start()
+		err := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)}).Start()
 		want := security.ErrNoQuorumUsers // the next missing setting
 		if written {
 			want = security.ErrFIPSDigest

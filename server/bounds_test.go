@@ -9,12 +9,12 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	other := dialWire(t, s, wire.Options{})
+	s, other := serveOne(t, memConfig())
 	other.MustCreate(t, "/big", make([]byte, 100<<10), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
@@ -27,8 +27,7 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 	}
 	most := 0
 	for range 30 {
-		_, err := nc.Write(burst)
-		require.NoError(t, err)
+		must.Do(nc.Write(burst))(t)
 		for range 3 {
 			require.NoError(t, other.Sync("/"))
 			other.MustSetData(t, "/", nil, -1)
@@ -44,10 +43,8 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 	cfg := memConfig()
 	cfg.JuteMaxBuffer, cfg.JuteMaxBufferExtra = 4<<20, 1024
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
-	added := c.MustDo(t, wire.Auth("digest", []byte(strings.Repeat("u", 200)+":p")))
-	require.NoError(t, added.Err())
+	_, c := serveOne(t, cfg)
+	require.NoError(t, c.MustDo(t, wire.Auth("digest", []byte(strings.Repeat("u", 200)+":p"))).Err())
 	own := []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("auth")}}}
 	many := []proto.ACL{}
 	for perms := int32(1); perms <= proto.PermAll; perms++ {
@@ -58,10 +55,9 @@ func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 		size int
 		ok   bool
 	}{{own, 3 << 20, true}, {many, 4<<20 - 5000, false}} {
-		slots, err := c.Multi(wire.Create("/large", make([]byte, run.size), wire.OpenACL, proto.ModePersistent),
+		slots := must.Do(c.Multi(wire.Create("/large", make([]byte, run.size), wire.OpenACL, proto.ModePersistent),
 			wire.Create("/small", nil, run.acl, proto.ModePersistent), wire.Delete("/large", -1),
-			wire.Delete("/small", -1))
-		require.NoError(t, err)
+			wire.Delete("/small", -1)))(t)
 		want := proto.OK
 		if !run.ok {
 			want = proto.ErrInvalidACL
@@ -86,8 +82,7 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 	require.NoError(t, c.Auth("digest", "a:b"))
 	c.MustCreate(t, "/n", make([]byte, 4000), proto.ModePersistent)
 	require.Zero(t, s.Large.Used())
-	_, err := c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
-	require.Error(t, err)
+	require.Error(t, must.Err(c.Create("/m", make([]byte, 20_000), proto.ModePersistent)))
 	require.NoError(t, c.WaitClosed())
 	require.Zero(t, s.Large.Used())
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	// Large values make the applier leave reads to catchUp, and the next write may be applied first: each read must
 	// show the write before it.
 	const size = 200 << 10
@@ -49,8 +49,7 @@ func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 }
 
 func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	other := dialWire(t, s, wire.Options{})
+	s, other := serveOne(t, memConfig())
 	other.MustCreate(t, "/big", make([]byte, 1_000_000), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
@@ -59,8 +58,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	for range 255 { // as many as may wait
 		b = frame(b, 2, wire.GetData("/big", false))
 	}
-	_, err := nc.Write(b)
-	require.NoError(t, err)
+	must.Do(nc.Write(b))(t)
 	var c *serve.Conn
 	s.front.Conns.Each(func(x *serve.Conn) {
 		if x.Session.Load() != nil && x.Session.Load().ID != other.Session() {
@@ -84,10 +82,8 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 // A refusal ends the connection behind reads that the applier has left. It counts as in process, and no longer when
 // the client has gone without taking anything: what is lost of this count would make every client slower for good.
 func TestARefusalBehindReadsIsNotCountedForever(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	other := dialWire(t, s, wire.Options{})
-	_, err := other.Create("/big", make([]byte, 1_000_000), proto.ModePersistent)
-	require.NoError(t, err)
+	s, other := serveOne(t, memConfig())
+	must.Do(other.Create("/big", make([]byte, 1_000_000), proto.ModePersistent))(t)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
@@ -95,15 +91,13 @@ func TestARefusalBehindReadsIsNotCountedForever(t *testing.T) {
 	for range 100 {
 		b = frame(b, 2, wire.GetData("/big", false))
 	}
-	_, err = nc.Write(b)
-	require.NoError(t, err)
+	must.Do(nc.Write(b))(t)
 	waiting := func() (n int) {
 		s.front.Conns.Each(func(c *serve.Conn) { n += c.View().Queued })
 		return n
 	}
 	eventually(t, func() bool { return waiting() > 0 && s.InProcess.Load() == 0 }, "the applier has left the reads")
-	_, err = nc.Write(frame(nil, 3, wire.Request{Op: 999}))
-	require.NoError(t, err)
+	must.Do(nc.Write(frame(nil, 3, wire.Request{Op: 999})))(t)
 	eventually(t, func() bool { return s.InProcess.Load() == 1 }, "the refusal waits behind the reads")
 	require.NoError(t, nc.Close())
 	eventually(t, func() bool { return s.front.Conns.Len() == 1 }, "the connection has ended")

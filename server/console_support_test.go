@@ -16,8 +16,7 @@ import (
 
 // unpacked returns the files of a support bundle.
 func unpacked(t *testing.T, packed string) map[string]string {
-	plain, err := gzip.NewReader(strings.NewReader(packed))
-	require.NoError(t, err)
+	plain := must.Do(gzip.NewReader(strings.NewReader(packed)))(t)
 	files, archive := map[string]string{}, tar.NewReader(plain)
 	for {
 		h, err := archive.Next()

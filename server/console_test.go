@@ -42,12 +42,10 @@ func (b *browser) do(method, path string, body any) (*http.Response, string) {
 	b.t.Helper()
 	var text io.Reader
 	if body != nil {
-		encoded, err := json.Marshal(body)
-		require.NoError(b.t, err)
+		encoded := must.Do(json.Marshal(body))(b.t)
 		text = strings.NewReader(string(encoded))
 	}
-	r, err := http.NewRequest(method, b.base+path, text)
-	require.NoError(b.t, err)
+	r := must.Do(http.NewRequest(method, b.base+path, text))(b.t)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -60,8 +58,7 @@ func (b *browser) do(method, path string, body any) (*http.Response, string) {
 	maps.Copy(r.Header, b.header)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(r)
-	require.NoError(b.t, err)
+	resp := must.Do(client.Do(r))(b.t)
 	defer resp.Body.Close()
 	got := must.ReadAll(b.t, resp.Body)
 	return resp, string(got)
@@ -257,8 +254,7 @@ func TestConsoleChanges(t *testing.T) {
 		require.Equal(t, step.status, status, "%s %s %v", step.method, step.path, step.body)
 		require.Equal(t, step.code, code, "%s %s %v", step.method, step.path, step.body)
 	}
-	names := c.MustChildren(t, "/a", false)
-	require.ElementsMatch(t, []string{"k", "n-0000000001"}, names)
+	require.ElementsMatch(t, []string{"k", "n-0000000001"}, c.MustChildren(t, "/a", false))
 	require.Eventually(t, func() bool {
 		var page struct{ Total int }
 		b.get("/sessions", &page)
@@ -333,8 +329,7 @@ func TestConsolePagesThroughManyChildren(t *testing.T) {
 				ops = append(ops, wire.Create(fmt.Sprintf("%s/%06d", parent, (made*7919)%n), nil, wire.OpenACL,
 					proto.ModePersistent))
 			}
-			_, err := c.Multi(ops...)
-			require.NoError(t, err)
+			must.Do(c.Multi(ops...))(t)
 		}
 	}
 	b := browse(t, s)
@@ -390,8 +385,7 @@ func TestConsoleTellsChanges(t *testing.T) {
 	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.AdminAddr().String()+"/api/v1/changes?path=/w", nil)
 	require.NoError(t, err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
+	resp := must.Do(client.Do(r))(t)
 	defer resp.Body.Close()
 	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
 	lines := bufio.NewScanner(resp.Body)
@@ -573,13 +567,11 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 1<<20+1)})
 	require.Equal(t, 503, status, code) // beyond jute.maxbuffer the server ends the connection, as a client's
 
-	r, err := http.NewRequest("PUT", b.base+"/api/v1/znode", strings.NewReader("path=/large"))
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest("PUT", b.base+"/api/v1/znode", strings.NewReader("path=/large")))(t)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.AddCookie(b.cookie)
 	r.Header.Set("X-Warren-Token", b.token)
-	resp, err = http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
+	resp = must.Do(http.DefaultTransport.RoundTrip(r))(t)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 415, resp.StatusCode, "a form of another site is no request of the API")
 }

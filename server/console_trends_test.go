@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -99,8 +100,7 @@ func TestConsoleTellsWatchers(t *testing.T) {
 	require.Equal(t, []any{true, false, ""}, []any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
 	require.NotEmpty(t, got.Watchers[0].Address)
 	c.MustChildren(t, "/a/b", true)
-	_, err := c.Do(wire.AddWatch("/a", 1)) // persistent and recursive
-	require.NoError(t, err)
+	must.Do(c.Do(wire.AddWatch("/a", 1)))(t) // persistent and recursive
 	b.get("/watchers?path=/a/b", &got)
 	require.Equal(t, []any{true, true, "/a"},
 		[]any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
@@ -124,14 +124,12 @@ func TestConsoleTellsWatchersOfADeepZnode(t *testing.T) {
 		for ; made < levels && len(ops) < 50; made++ {
 			ops = append(ops, wire.Create(deep[:2*made+2], nil, wire.OpenACL, proto.ModePersistent))
 		}
-		_, err := c.Multi(ops...)
-		require.NoError(t, err)
+		must.Do(c.Multi(ops...))(t)
 	}
 	for range 200 {
 		dial(t, s.Addr().String(), wire.Options{})
 	}
-	_, err := c.Do(wire.AddWatch("/a/a", 1)) // persistent and recursive
-	require.NoError(t, err)
+	must.Do(c.Do(wire.AddWatch("/a/a", 1)))(t) // persistent and recursive
 	var got struct{ Watchers []struct{ Below string } }
 	began := time.Now()
 	browse(t, s).get("/watchers?path="+deep, &got)
@@ -168,12 +166,10 @@ func TestConsoleTellsEvents(t *testing.T) {
 	create(t, c, "/a")
 	resp, image := fetch(t, s, "/commands/snapshot", superUser)
 	require.Equal(t, 200, resp.StatusCode)
-	r, err := http.NewRequest(http.MethodPost, b.base+"/commands/restore", bytes.NewReader(image))
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest(http.MethodPost, b.base+"/commands/restore", bytes.NewReader(image)))(t)
 	r.Header.Set("Content-Type", "application/octet-stream")
 	r.Header.Set("Authorization", superUser)
-	restored, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	require.NoError(t, err)
+	restored := must.Do((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r))(t)
 	require.NoError(t, restored.Body.Close())
 	require.Equal(t, 200, restored.StatusCode)
 	var got struct{ Events []struct{ Kind, Text string } }
@@ -211,10 +207,8 @@ func TestConsoleTellsKinds(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.ExtendedTypes = true })
 	create(t, c, "/a")
 	c.MustCreate(t, "/a/ephemeral", nil, proto.ModeEphemeral)
-	_, _, err := c.CreateContainer("/a/container", nil)
-	require.NoError(t, err)
-	_, _, err = c.CreateTTL("/a/ttl", nil, proto.ModePersistentTTL, 60_000)
-	require.NoError(t, err)
+	must.Do2(c.CreateContainer("/a/container", nil))(t)
+	must.Do2(c.CreateTTL("/a/ttl", nil, proto.ModePersistentTTL, 60_000))(t)
 	b := browse(t, s)
 	var children struct {
 		Children []struct{ Name, Kind, Owner string }

@@ -22,9 +22,6 @@ func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
 			require.NoError(t, fs.Remove(filepath.Join(dir, name)))
 		}
 	}
-	f, err := fs.Create(filepath.Join(dir, "snapshot.1234"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	err = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start()
-	require.ErrorIs(t, err, snapshot.ErrUnlinked)
+	require.NoError(t, vfs.WriteFile(fs, filepath.Join(dir, "snapshot.1234"), nil))
+	require.ErrorIs(t, New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start(), snapshot.ErrUnlinked)
 }

@@ -37,8 +37,7 @@ func scraped(t *testing.T) map[string]bool {
 		return host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
 	}
 	s.Metrics.Quorum.AckLatency.Of("2").Observe(1)
-	resp, err := http.Get("http://" + s.ops.exportAt.String() + "/metrics")
-	require.NoError(t, err)
+	resp := must.Do(http.Get("http://" + s.ops.exportAt.String() + "/metrics"))(t)
 	defer resp.Body.Close()
 	body := must.ReadAll(t, resp.Body)
 	http.DefaultClient.CloseIdleConnections()
@@ -151,8 +150,7 @@ func alertExprs(t *testing.T) map[string]string {
 			require.NotEmpty(t, r.Annotations["summary"], r.Alert)
 			require.NotEmpty(t, r.Annotations["description"], r.Alert)
 			if r.For != "" {
-				_, err := time.ParseDuration(r.For)
-				require.NoError(t, err, r.Alert)
+				require.NoError(t, must.Err(time.ParseDuration(r.For)), r.Alert)
 			}
 			exprs[r.Alert] = r.Expr
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -19,8 +20,7 @@ import (
 // files counts the files of the data directory with a certain prefix.
 func files(t *testing.T, s *Server, prefix string) (n int) {
 	t.Helper()
-	names, err := s.FS.List(s.SnapDir())
-	require.NoError(t, err)
+	names := must.Do(s.FS.List(s.SnapDir()))(t)
 	for _, name := range names {
 		if strings.HasPrefix(name, prefix) {
 			n++
@@ -59,8 +59,7 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			}
 			want := s.Store.State.Digest()
 			s.Stop()
-			again := running(t, cfg, Options{FS: fs, Meta: store.Again()})
-			require.Equal(t, want, again.Store.State.Digest())
+			require.Equal(t, want, running(t, cfg, Options{FS: fs, Meta: store.Again()}).Store.State.Digest())
 		})
 	}
 }
@@ -73,8 +72,7 @@ func TestSnapshotsWithoutLastZxid(t *testing.T) {
 		d := s.disk.Snapshotter.Order(context.Background())
 		require.NoError(t, d.Err)
 		require.NoError(t, d.File.Close())
-		trailer, err := s.disk.Snaps.Load(d.Meta, snapshot.Discard)
-		require.NoError(t, err)
+		trailer := must.Do(s.disk.Snaps.Load(d.Meta, snapshot.Discard))(t)
 		require.Equal(t, with, trailer.HasLastZxid)
 		require.True(t, trailer.HasDigest)
 	}
@@ -85,8 +83,7 @@ func TestClosedSessionsWithoutList(t *testing.T) {
 	size := func(change func(*config.Config)) int64 {
 		cfg := memConfig()
 		change(cfg)
-		s := serveMem(t, cfg, nil)
-		c := dialWire(t, s, wire.Options{})
+		s, c := serveOne(t, cfg)
 		c.MustCreate(t, "/e", nil, proto.ModeEphemeral)
 		before := s.disk.WAL.Size()
 		require.NoError(t, c.CloseSession())

@@ -41,8 +41,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 	o.Registry = prometheus.NewRegistry()
 	addr, _ := start(t, cfg, o)
 	full := func() float64 {
-		families, err := o.Registry.Gather()
-		require.NoError(t, err)
+		families := must.Do(o.Registry.Gather())(t)
 		i := slices.IndexFunc(families,
 			func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_disk_full" })
 		require.GreaterOrEqual(t, i, 0)
@@ -73,8 +72,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 		_, err := c.Create("/again", nil, proto.ModePersistent)
 		return err == nil
 	}, hangGuard, 50*time.Millisecond)
-	names := c.MustChildren(t, "/", false)
-	require.Len(t, names, acknowledged+3)
+	require.Len(t, c.MustChildren(t, "/", false), acknowledged+3)
 }
 
 func TestLogWithoutRoomDelaysWritesAndLosesNone(t *testing.T) {
@@ -154,8 +152,7 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	version := int32(0)
 	snapshots := func() []string {
-		names, err := fs.List(filepath.Join(cfg.DataDir, "version-2"))
-		require.NoError(t, err)
+		names := must.Do(fs.List(filepath.Join(cfg.DataDir, "version-2")))(t)
 		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "snapshot.") })
 	}
 	require.Eventually(t, func() bool {

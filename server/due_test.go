@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -17,11 +18,9 @@ import (
 func TestFewLongPathsAreDueAtATime(t *testing.T) {
 	cfg := memConfig()
 	cfg.Container.CheckInterval = time.Hour
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	long := "/" + strings.Repeat("p", 1_000_000)
-	_, err := c.Create(long, nil, proto.ModePersistent)
-	require.NoError(t, err)
+	must.Do(c.Create(long, nil, proto.ModePersistent))(t)
 	for i := range 20 {
 		path := fmt.Sprintf("%s/%d", long, i)
 		for _, r := range []wire.Request{

@@ -8,6 +8,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -21,16 +22,12 @@ func TestEagerACLCheck(t *testing.T) {
 		c := connect(t, e, follower, wire.Options{})
 		closed := []proto.ACL{{Perms: proto.PermRead,
 			Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
-		made := c.MustDo(t, wire.Create("/closed", nil, closed, proto.ModePersistent))
-		require.NoError(t, made.Err())
+		require.NoError(t, c.MustDo(t, wire.Create("/closed", nil, closed, proto.ModePersistent)).Err())
 		c.MustCreate(t, "/open", nil, proto.ModePersistent)
 		before := c.LastZxid()
-		_, err := c.SetData("/closed", nil, -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
-		_, err = c.SetACL("/closed", wire.OpenACL, -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
-		_, err = c.Create("/closed/n", nil, proto.ModePersistent)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.SetData("/closed", nil, -1)), proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.SetACL("/closed", wire.OpenACL, -1)), proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.Create("/closed/n", nil, proto.ModePersistent)), proto.ErrNoAuth)
 		require.ErrorIs(t, c.Delete("/closed/n", -1), proto.ErrNoAuth)
 		// Requests that are not forbidden, or not known to be forbidden here, go on.
 		require.ErrorIs(t, c.Delete("/missing/n", -1), proto.ErrNoNode)

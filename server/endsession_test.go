@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -52,8 +53,7 @@ func TestSessionsAreEnded(t *testing.T) {
 
 		require.NoError(t, stays.Sync("/"))
 		stays.MustExists(t, "/stays", false)
-		_, err := stays.Exists("/goes", false)
-		require.ErrorIs(t, err, proto.ErrNoNode)
+		require.ErrorIs(t, must.Err(stays.Exists("/goes", false)), proto.ErrNoNode)
 		require.NoError(t, stays.CloseSession())
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
@@ -66,8 +66,7 @@ func TestSessionsAreEndedByLabel(t *testing.T) {
 	earlier := int64(0)
 	for _, form := range []string{"%d", "0x%x"} {
 		client := connect(t, e, follower, wire.Options{})
-		_, err := client.Create("/mine", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		must.Do(client.Create("/mine", nil, proto.ModeEphemeral))(t)
 		label := int64(0)
 		until(t, "the follower to list the client, and the one before no more", func() bool {
 			list := fieldsFor(t, e.Server(follower), "cons", "")["connections"].([]any)
@@ -78,8 +77,7 @@ func TestSessionsAreEndedByLabel(t *testing.T) {
 			if !bound {
 				return false
 			}
-			label, err = id.Int64()
-			require.NoError(t, err)
+			label = must.Do(id.Int64())(t)
 			return label != earlier
 		})
 		earlier = label

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -153,8 +154,7 @@ func TestLonelyLeaderAcknowledgesNothing(t *testing.T) {
 			c = connect(t, e, leader, wire.Options{})
 			present(t, c, "/before", 20)
 			present(t, c, "/after", 20)
-			_, err := c.Exists("/lost00000", false)
-			require.ErrorIs(t, err, proto.ErrNoNode)
+			require.ErrorIs(t, must.Err(c.Exists("/lost00000", false)), proto.ErrNoNode)
 		})
 	}
 }
@@ -285,8 +285,7 @@ func TestFullDiskIsToldWithoutALeader(t *testing.T) {
 	var checks string
 	ask := func() {
 		told.Self.Serving, told.Self.DiskFree, told.Self.Own = false, 0, nil
-		text, err := wire.FourLetter(e.Addr(id), "fact", time.Minute)
-		require.NoError(t, err)
+		text := must.Do(wire.FourLetter(e.Addr(id), "fact", time.Minute))(t)
 		require.NoError(t, json.Unmarshal([]byte(text), &told))
 		checks = fmt.Sprint(told.Self.Own)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -47,8 +48,7 @@ func connect(t testing.TB, e *embed.Ensemble, id int, o wire.Options) *wire.Conn
 // leaderOf returns the server that leads, as soon as there is one.
 func leaderOf(t testing.TB, e *embed.Ensemble) int {
 	t.Helper()
-	leader, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leader := must.Do(e.Leader(within(t)))(t)
 	return leader
 }
 
@@ -159,12 +159,10 @@ func TestEveryServerAnswersTheSame(t *testing.T) {
 		c := connect(t, e, id, wire.Options{})
 		require.Equal(t, want, answersTo(t, c, "/"+name), name)
 		stranger := connect(t, e, id, wire.Options{})
-		_, err := stranger.SetData("/"+name+"/two", nil, -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(stranger.SetData("/"+name+"/two", nil, -1)), proto.ErrNoAuth)
 		require.NoError(t, c.CloseSession())
 		require.NoError(t, stranger.Sync("/"))
-		_, err = stranger.Exists("/"+name+"/e", false)
-		require.ErrorIs(t, err, proto.ErrNoNode)
+		require.ErrorIs(t, must.Err(stranger.Exists("/"+name+"/e", false)), proto.ErrNoNode)
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
 }

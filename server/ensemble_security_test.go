@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -77,14 +78,12 @@ func (l *locked) login(c *wire.Conn, user, password string) proto.ErrCode {
 	client := digestmd5.NewClient(digestmd5.ClientRealm, user, password, sasl.NewNonce())
 	token := []byte{}
 	for {
-		reply, err := c.Do(wire.Sasl(token))
-		require.NoError(l.t, err)
+		reply := must.Do(c.Do(wire.Sasl(token)))(l.t)
 		var resp proto.SetSASLResponse
 		if reply.Header.Err != proto.OK || resp.ReadFrom(reply.Body) != nil || resp.Token == nil {
 			return reply.Header.Err
 		}
-		token, err = client.Step(resp.Token)
-		require.NoError(l.t, err)
+		token = must.Do(client.Step(resp.Token))(l.t)
 		if client.Done() {
 			return reply.Header.Err
 		}
@@ -152,8 +151,7 @@ func TestAnySASLUserAtEveryServer(t *testing.T) {
 		stranger.MustDo(t, wire.Create(path, nil, wire.ACL(31, "sasl", "anybody"), 0))
 		user.MustSetData(t, path, []byte("x"), -1)
 		user.MustGetData(t, path, false)
-		_, err := stranger.SetData(path, []byte("y"), -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(stranger.SetData(path, []byte("y"), -1)), proto.ErrNoAuth)
 	}
 }
 
@@ -165,15 +163,11 @@ func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {
 	for _, id := range []int{leader, follower, observer} {
 		c := connect(t, l.Ensemble, id, wire.Options{})
 		c.MustGetData(t, "/zookeeper/config", false)
-		acl, _, err := c.GetACL("/zookeeper/config")
-		require.NoError(t, err)
+		acl, _ := must.Do2(c.GetACL("/zookeeper/config"))(t)
 		require.Equal(t, wire.ACL(proto.PermRead, "world", "anyone"), acl)
-		_, err = c.SetData("/zookeeper/config", []byte("mine"), -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
-		_, err = c.SetACL("/zookeeper/config", wire.OpenACL, -1)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
-		_, err = c.Create("/zookeeper/config/child", nil, 0)
-		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.SetData("/zookeeper/config", []byte("mine"), -1)), proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.SetACL("/zookeeper/config", wire.OpenACL, -1)), proto.ErrNoAuth)
+		require.ErrorIs(t, must.Err(c.Create("/zookeeper/config/child", nil, 0)), proto.ErrNoAuth)
 		for _, path := range []string{"/", "/zookeeper"} {
 			require.Error(t, c.Delete(path, -1), path)
 		}
@@ -211,8 +205,7 @@ func TestAuthenticationIsEnforcedAtEveryServer(t *testing.T) {
 
 				c := connect(t, l.Ensemble, id, wire.Options{})
 				require.Equal(t, proto.OK, l.login(c, "bob", "bobsecret"))
-				_, err := c.Create(path, nil, 0)
-				require.NoError(t, err, "nothing has been created before")
+				require.NoError(t, must.Err(c.Create(path, nil, 0)), "nothing has been created before")
 				if name == "enforce.auth" {
 					l.by(id, "app").MustCreate(t, path+"/x509", nil, 0)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -35,15 +36,13 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 	for _, from := range e.IDs() {
 		for _, to := range e.IDs() {
 			old := connect(t, e, from, wire.Options{})
-			_, err := old.Create("/mine", nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			must.Do(old.Create("/mine", nil, proto.ModeEphemeral))(t)
 			c := resume(t, e, to, old.Resume())
 			require.Equal(t, old.Session(), c.Session())
 			if from == to {
 				<-old.Done()
 			} else {
-				_, err = old.SetData("/mine", []byte("late"), -1)
-				require.Error(t, err, "from %d to %d", from, to)
+				require.Error(t, must.Err(old.SetData("/mine", []byte("late"), -1)), "from %d to %d", from, to)
 				<-old.Done()
 			}
 			// A request of the old connection arrives here too, as an error txn, with an xid that this connection
@@ -55,8 +54,7 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 			require.NoError(t, c.CloseSession())
 			again := connect(t, e, from, wire.Options{})
 			require.NoError(t, again.Sync("/"))
-			_, err = again.Exists("/mine", false)
-			require.ErrorIs(t, err, proto.ErrNoNode)
+			require.ErrorIs(t, must.Err(again.Exists("/mine", false)), proto.ErrNoNode)
 		}
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
@@ -97,10 +95,8 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 	default:
 		require.Fail(t, "the client goes on at a server without what it has asked for")
 	}
-	_, err := c.Exists("/elsewhere", false)
-	require.NoError(t, err, "no sync is needed")
-	path := c.MustCreate(t, "/here", nil, proto.ModePersistent)
-	require.Equal(t, "/here", path)
+	require.NoError(t, must.Err(c.Exists("/elsewhere", false)), "no sync is needed")
+	require.Equal(t, "/here", c.MustCreate(t, "/here", nil, proto.ModePersistent))
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
@@ -135,8 +131,7 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 		<-c.Done()
 		for _, other := range others {
 			require.NoError(t, other.Sync("/"))
-			_, err := other.Exists(mine, false)
-			require.ErrorIs(t, err, proto.ErrNoNode)
+			require.ErrorIs(t, must.Err(other.Exists(mine, false)), proto.ErrNoNode)
 		}
 		require.NoError(t, wire.Rejects(e.Addr(id), c.Resume()), "the session has expired")
 	}

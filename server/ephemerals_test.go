@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -32,21 +33,15 @@ func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 		}
 	}
 	other := dial(t, addr, wire.Options{TimeoutMs: 60_000, Reply: 10 * hangGuard})
-	n, err := other.AllChildrenNumber("/")
-	require.NoError(t, err)
-	require.EqualValues(t, ephemerals+3, n)
+	require.EqualValues(t, ephemerals+3, must.Do(other.AllChildrenNumber("/"))(t))
 	require.NoError(t, owner.CloseSession())
-	n, err = other.AllChildrenNumber("/")
-	require.NoError(t, err)
-	require.EqualValues(t, 3, n)
+	require.EqualValues(t, 3, must.Do(other.AllChildrenNumber("/"))(t))
 	other.Close()
 	stop()
 
 	addr, _ = start(t, cfg, server.Options{})
 	c := dial(t, addr, wire.Options{})
-	n, err = c.AllChildrenNumber("/")
-	require.NoError(t, err)
-	require.EqualValues(t, 3, n)
+	require.EqualValues(t, 3, must.Do(c.AllChildrenNumber("/"))(t))
 	require.Eventually(t, func() bool {
 		_, err := wire.Dial(addr, wire.Options{Session: owner.Session(), Password: owner.Password()})
 		return errors.Is(err, wire.ErrRejected)

@@ -42,10 +42,8 @@ func TestExporterPorts(t *testing.T) {
 				os.WriteFile(name,
 					[]byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text),
 					0o600))
-			file, err := os.Open(name)
-			require.NoError(t, err)
-			s.Config, _, err = config.Parse(file, name)
-			require.NoError(t, err)
+			file := must.Do(os.Open(name))(t)
+			s.Config, _ = must.Do2(config.Parse(file, name))(t)
 			require.NoError(t, file.Close())
 		}
 		s.Config.Metrics.ClassName = config.PrometheusProvider
@@ -101,20 +99,16 @@ func TestExporterOverTLS(t *testing.T) {
 	}
 	known := ca.Issue(pki.Options{Name: "scraper"})
 	s := secureExporter(t, ca, func(*config.Metrics) {})
-	code, err := scrape(s, "https", known)
-	require.NoError(t, err)
+	code := must.Do(scrape(s, "https", known))(t)
 	require.Equal(t, http.StatusOK, code)
-	_, err = scrape(s, "https", nil)
-	require.Error(t, err, "certificates are asked for by default")
-	code, err = scrape(s, "http", nil)
-	require.NoError(t, err)
+	require.Error(t, must.Err(scrape(s, "https", nil)), "certificates are asked for by default")
+	code = must.Do(scrape(s, "http", nil))(t)
 	require.Equal(t, http.StatusOK, code, "both on one port")
 
 	s = secureExporter(t, ca, func(m *config.Metrics) { m.Port, m.NeedClientAuth = config.PortUnset, false })
-	code, err = scrape(s, "https", nil)
-	require.NoError(t, err)
+	code = must.Do(scrape(s, "https", nil))(t)
 	require.Equal(t, http.StatusOK, code)
-	code, err = scrape(s, "http", nil)
+	code, err := scrape(s, "http", nil)
 	require.False(t, err == nil && code == http.StatusOK, "HTTPS only")
 
 	s = secureExporter(t, ca, func(m *config.Metrics) { m.NeedClientAuth, m.TrustStore.Location = false, "" })
@@ -128,8 +122,7 @@ func TestExporterKeysAreReloaded(t *testing.T) {
 	ca := pki.NewCA("exporter")
 	s := secureExporter(t, ca, func(m *config.Metrics) { m.NeedClientAuth = false })
 	serial := func() *big.Int {
-		c, err := tls.Dial("tcp", s.ops.exportAt.String(), &tls.Config{InsecureSkipVerify: true})
-		require.NoError(t, err)
+		c := must.Do(tls.Dial("tcp", s.ops.exportAt.String(), &tls.Config{InsecureSkipVerify: true}))(t)
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].SerialNumber
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -20,8 +21,7 @@ func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 	run := func(restores int) *zab.Lineage {
 		s := started(t, memConfig(), Options{FS: fs, Meta: epochs})
 		for range restores { // each begins another epoch
-			_, err := s.ops.live.Restore(bytes.NewReader(orderBytes(t, s)))
-			require.NoError(t, err)
+			must.Do(s.ops.live.Restore(bytes.NewReader(orderBytes(t, s))))(t)
 		}
 		c := dialWire(t, s, wire.Options{})
 		c.MustCreate(t, "/x-", nil, proto.ModePersistentSequential)
@@ -30,8 +30,7 @@ func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 		if epochs.Lineage() == "" {
 			return nil
 		}
-		l, err := zab.ParseLineage([]byte(epochs.Lineage()))
-		require.NoError(t, err)
+		l := must.Do(zab.ParseLineage([]byte(epochs.Lineage())))(t)
 		return l
 	}
 	require.Nil(t, run(0), "a server that was always alone has none")

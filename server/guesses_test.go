@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -72,12 +73,10 @@ func (d *doors) dialer() *net.Dialer {
 // command asks for what may be secret, and returns the status.
 func (d *doors) command(t *testing.T, credentials string) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://"+d.admin+"/commands/top", nil)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest(http.MethodGet, "http://"+d.admin+"/commands/top", nil))(t)
 	r.Header.Set("Authorization", "digest "+credentials)
 	client := http.Client{Transport: &http.Transport{DialContext: d.dialer().DialContext, DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
+	resp := must.Do(client.Do(r))(t)
 	require.NoError(t, resp.Body.Close())
 	return resp.StatusCode
 }
@@ -85,8 +84,7 @@ func (d *doors) command(t *testing.T, credentials string) int {
 // addAuth sends credentials on a connection of its own.
 func (d *doors) addAuth(t *testing.T, credentials string) proto.ErrCode {
 	t.Helper()
-	c, err := wire.Dial(d.client, wire.Options{From: d.dialer().LocalAddr})
-	require.NoError(t, err)
+	c := must.Do(wire.Dial(d.client, wire.Options{From: d.dialer().LocalAddr}))(t)
 	defer c.Close()
 	rep := c.MustDo(t, wire.Auth("digest", []byte(credentials)))
 	return rep.Header.Err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -185,12 +186,10 @@ func TestWorkOfAllServers(t *testing.T) {
 
 // askHeld asks a server about its sessions, as the server with an id does.
 func askHeld(t *testing.T, address string, id uint64) string {
-	nc, err := net.Dial("tcp", address)
-	require.NoError(t, err)
+	nc := must.Do(net.Dial("tcp", address))(t)
 	defer nc.Close()
 	asks := binary.BigEndian.AppendUint64([]byte("held"), id)
-	_, err = nc.Write(append(binary.BigEndian.AppendUint16(asks, uint16(len("sessions"))), "sessions"...))
-	require.NoError(t, err)
+	must.Do(nc.Write(append(binary.BigEndian.AppendUint16(asks, uint16(len("sessions"))), "sessions"...)))(t)
 	text, _ := io.ReadAll(nc) // a server that closes at once may reset the connection
 	return string(text)
 }

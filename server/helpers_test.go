@@ -79,6 +79,13 @@ func dialWire(t testing.TB, s *Server, o wire.Options) *wire.Conn {
 	return wire.Open(t, s.Addr().String(), o)
 }
 
+// serveOne runs a server with its data in memory, and a client of it.
+func serveOne(t testing.TB, cfg *config.Config) (*Server, *wire.Conn) {
+	t.Helper()
+	s := serveMem(t, cfg, nil)
+	return s, dialWire(t, s, wire.Options{})
+}
+
 // dialRaw opens a socket without a client library.
 func dialRaw(t testing.TB, s *Server) *net.TCPConn {
 	t.Helper()
@@ -90,8 +97,7 @@ func hello(t testing.TB, nc net.Conn, o wire.Options) {
 	t.Helper()
 	req := wire.ConnectRequest(o)
 	require.NoError(t, wire.WriteFrame(nc, req.AppendTo(nil)))
-	_, err := wire.ReadFrame(nc)
-	require.NoError(t, err)
+	must.Do(wire.ReadFrame(nc))(t)
 }
 
 // frame is a request as it goes over the wire.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -22,13 +23,11 @@ func TestFramesSplitAnywhereOverASocket(t *testing.T) {
 	for split := 1; split < len(stream); split++ {
 		nc := dialRaw(t, s)
 		_ = nc.SetDeadline(time.Now().Add(hangGuard))
-		_, err := nc.Write(stream[:split])
-		require.NoError(t, err)
+		must.Do(nc.Write(stream[:split]))(t)
 		if split%8 == 0 { // give the server time to park the first part
 			require.NoError(t, dialOnce(s))
 		}
-		_, err = nc.Write(stream[split:])
-		require.NoError(t, err)
+		must.Do(nc.Write(stream[split:]))(t)
 		for _, xid := range []int32{0, 1, 2, proto.XidPing} {
 			reply, err := wire.ReadFrame(nc)
 			require.NoError(t, err, "split at %d", split)

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -59,14 +60,12 @@ func serveKerberos(t *testing.T, cfg *config.Config, log *zap.Logger) *kerberosS
 func (k *kerberosServer) login(c *wire.Conn, user, password string) *wire.Reply {
 	k.t.Helper()
 	cache := k.Cache("cache", user, password, time.Now().Add(time.Hour), zkService)
-	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: k.Config("EXAMPLE.COM"),
-		Timeout: time.Minute})
-	require.NoError(k.t, err)
+	l := must.Do(kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: k.Config("EXAMPLE.COM"),
+		Timeout: time.Minute}))(k.t)
 	x := l.Initiate(zkService)
 	var challenge []byte
 	for {
-		token, isLast, err := x.Next(challenge)
-		require.NoError(k.t, err)
+		token, isLast := must.Do2(x.Next(challenge))(k.t)
 		rep := saslStep(k.t, c, token)
 		if rep.Header.Err != proto.OK {
 			return rep
@@ -97,10 +96,8 @@ func TestKerberosLogin(t *testing.T) {
 		c := dialWire(t, k.Server, wire.Options{})
 		k.login(c, "bob/admin@EXAMPLE.COM", "secret")
 		require.Equal(t, "ip:127.0.0.1 "+want, whoAmI(t, c))
-		_, err := wireCreate(c, "/bob", wire.ACL(31, "auth", ""))
-		require.NoError(t, err)
-		_, _, err = dialWire(t, k.Server, wire.Options{}).GetData("/bob", false)
-		require.ErrorContains(t, err, "-102")
+		must.Do(wireCreate(c, "/bob", wire.ACL(31, "auth", "")))(t)
+		require.ErrorContains(t, must.Err2(dialWire(t, k.Server, wire.Options{}).GetData("/bob", false)), "-102")
 	}
 }
 

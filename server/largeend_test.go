@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -31,8 +32,7 @@ func TestLargeSessionEndsAtOnce(t *testing.T) {
 			for i := range 500 {
 				ops = append(ops, wire.Create(fmt.Sprintf("/p%d/e%d", p, n+i), nil, wire.OpenACL, proto.ModeEphemeral))
 			}
-			_, err := owner.Multi(ops...)
-			require.NoError(t, err)
+			must.Do(owner.Multi(ops...))(t)
 		}
 	}
 	var readers sync.WaitGroup

@@ -36,8 +36,7 @@ func TestHostileFirstBytesAreClosedAndHarmNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			nc := must.Dial(t, addr)
-			_, err := nc.Write(bytes)
-			require.NoError(t, err)
+			must.Do(nc.Write(bytes))(t)
 			if name == "connect with junk" {
 				_ = nc.(*net.TCPConn).CloseWrite()
 			}
@@ -58,8 +57,7 @@ func TestFrameOfExactlyTheLimitIsAccepted(t *testing.T) {
 	c.MustCreate(t, "/big", data, proto.ModePersistent)
 	got, _ := c.MustGetData(t, "/big", false)
 	require.Len(t, got, len(data))
-	_, err := c.Create("/big2", append(data, 0, 0), proto.ModePersistent)
-	require.Error(t, err)
+	require.Error(t, must.Err(c.Create("/big2", append(data, 0, 0), proto.ModePersistent)))
 	require.NoError(t, c.WaitClosed())
 }
 
@@ -71,8 +69,7 @@ func TestSetWatchesMayBeLongerThanAFrame(t *testing.T) {
 		paths = append(paths, fmt.Sprintf("/%0100d", i))
 	}
 	require.NoError(t, c.SetWatches(0, nil, paths, nil))
-	out := wire.MustFourLetter(t, addr, "wchs", hangGuard)
-	require.Contains(t, out, "Total watches:20000")
+	require.Contains(t, wire.MustFourLetter(t, addr, "wchs", hangGuard), "Total watches:20000")
 }
 
 func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
@@ -82,17 +79,13 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	addr, _ := start(t, cfg, server.Options{Log: zap.New(core)})
 	dial(t, addr, wire.Options{})
 	second := dial(t, addr, wire.Options{})
-	_, err := wire.Dial(addr, wire.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(addr, wire.Options{})))
 	refusals := logs.FilterMessage("refusing connection").All()
 	require.Len(t, refusals, 1, "an operator sees why")
 	require.Equal(t, "too many connections from this address: maxClientCnxns is reached",
 		refusals[0].ContextMap()["error"])
-	rejected, err := wire.Gauge(addr, "zk_connection_rejected", hangGuard)
-	require.NoError(t, err)
-	require.Equal(t, 1, rejected)
-	out := wire.MustFourLetter(t, addr, "ruok", hangGuard)
-	require.Equal(t, "imok", out)
+	require.Equal(t, 1, must.Do(wire.Gauge(addr, "zk_connection_rejected", hangGuard))(t))
+	require.Equal(t, "imok", wire.MustFourLetter(t, addr, "ruok", hangGuard))
 	require.NoError(t, second.CloseSession())
 	require.Eventually(t, func() bool {
 		c, err := wire.Dial(addr, wire.Options{})
@@ -136,8 +129,7 @@ func TestWrongPasswordHarmsNobody(t *testing.T) {
 	c := dial(t, addr, wire.Options{})
 	bad := c.Resume()
 	bad.Password = make([]byte, 16)
-	_, err := wire.Dial(addr, bad)
-	require.ErrorIs(t, err, wire.ErrRejected)
+	require.ErrorIs(t, must.Err(wire.Dial(addr, bad)), wire.ErrRejected)
 	require.NoError(t, c.Ping())
 
 	moved := dial(t, addr, c.Resume())
@@ -164,8 +156,7 @@ func TestNothingIsAnsweredBehindCloseSession(t *testing.T) {
 	require.NoError(t, calls[1].Wait())
 	require.Error(t, calls[2].Wait())
 	other := dial(t, addr, wire.Options{})
-	names := other.MustChildren(t, "/", false)
-	require.Equal(t, []string{"zookeeper"}, names)
+	require.Equal(t, []string{"zookeeper"}, other.MustChildren(t, "/", false))
 }
 
 func TestUnknownOperationsAreAnsweredAndClosed(t *testing.T) {
@@ -196,8 +187,7 @@ func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 		payload = binary.BigEndian.AppendUint32(payload, uint32(get.Op))
 		frames = wire.AppendFrame(frames, append(payload, get.Body...))
 	}
-	_, err := slow.Write(frames)
-	require.NoError(t, err)
+	must.Do(slow.Write(frames))(t)
 	for range 20 {
 		c.MustSetData(t, "/big", make([]byte, 500<<10), -1)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -20,16 +21,14 @@ const wideChildren = 6_300
 
 // serveWide runs a server with a znode of wideChildren children.
 func serveWide(t *testing.T) (*Server, *wire.Conn) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	c.MustCreate(t, "/wide", nil, proto.ModePersistent)
 	for n := 0; n < wideChildren; {
 		var ops []wire.Request
 		for ; n < wideChildren && len(ops) < 1000; n++ {
 			ops = append(ops, wire.Create(fmt.Sprintf("/wide/c%06d", n), nil, wire.OpenACL, proto.ModePersistent))
 		}
-		_, err := c.Multi(ops...)
-		require.NoError(t, err)
+		must.Do(c.Multi(ops...))(t)
 	}
 	require.EqualValues(t, 1, s.Store.Wide.Load())
 	return s, c
@@ -210,10 +209,8 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 		for range 50 {
 			b = frame(b, 2, wire.GetChildren("/wide", true))
 		}
-		_, err := nc.Write(b)
-		require.NoError(t, err)
-		_, err = wire.ReadFrame(nc)
-		require.NoError(t, err)
+		must.Do(nc.Write(b))(t)
+		must.Do(wire.ReadFrame(nc))(t)
 		require.NoError(t, nc.Close())
 	}
 	require.Eventually(t, func() bool { return s.front.Conns.Len() == 1 }, hangGuard, time.Millisecond)
@@ -221,8 +218,7 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 	require.Zero(t, s.front.CountWatches())
 	require.True(t, s.Store.Listings.TryLock())
 	s.Store.Listings.Unlock()
-	n := other.MustChildren(t, "/wide", false)
-	require.Len(t, n, wideChildren)
+	require.Len(t, other.MustChildren(t, "/wide", false), wideChildren)
 	require.Greater(t, wideChildren, datatree.WideChildren)
 }
 

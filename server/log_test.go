@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -71,12 +72,10 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 	for _, znode := range [][2]string{{"/full", ""}, {"/zookeeper/quota/full", ""},
 		{"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
 		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
-		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
-		require.NoError(t, err, znode[0])
+		require.NoError(t, must.Err(owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)), znode[0])
 	}
 	for range times {
-		_, err := owner.Create("/full/n", nil, proto.ModePersistent)
-		require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+		require.ErrorIs(t, must.Err(owner.Create("/full/n", nil, proto.ModePersistent)), proto.ErrQuotaExceeded)
 
 		c := dialWire(t, s, wire.Options{})
 		login(t, c, "bob", "bobsecret")
@@ -90,8 +89,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		c.MustDo(t, wire.Auth("digest", nil))
 		c.Close()
 
-		get, err := http.Get("http://" + s.AdminAddr().String() + "/commands/snapshot")
-		require.NoError(t, err)
+		get := must.Do(http.Get("http://" + s.AdminAddr().String() + "/commands/snapshot"))(t)
 		require.NoError(t, get.Body.Close())
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -29,8 +30,7 @@ func TestMntrTellsTheRole(t *testing.T) {
 func TestMetricsCountWhatHappens(t *testing.T) {
 	cfg := memConfig()
 	cfg.EnforceQuota = true
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	for _, path := range []string{"/app", "/zookeeper/quota/app"} {
 		c.MustCreate(t, path, nil, proto.ModePersistent)
 	}
@@ -41,8 +41,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	c.MustCreate(t, "/zookeeper/quota/app/zookeeper_stats", []byte("count=1,bytes=0"), proto.ModePersistent)
 	c.MustSetData(t, "/app", []byte("four"), -1)
 	c.MustCreate(t, "/app/1", nil, proto.ModePersistent)
-	_, err := c.Create("/app/2", nil, proto.ModePersistent)
-	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	require.ErrorIs(t, must.Err(c.Create("/app/2", nil, proto.ModePersistent)), proto.ErrQuotaExceeded)
 	c.MustCreate(t, "/other", nil, proto.ModePersistent)
 
 	s.Metrics.Sessionless.Inc()
@@ -89,19 +88,15 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 // TestOperationsAreCounted counts the requests of clients by operation, as ZooKeeper 3.10: a write that fails is not
 // counted, but a multi is. TTL znodes are counted when they come and go.
 func TestOperationsAreCounted(t *testing.T) {
-	s := serveMem(t, configured(t, "extendedTypesEnabled=true"), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, configured(t, "extendedTypesEnabled=true"))
 	c.MustCreate(t, "/a", nil, proto.ModePersistent)
-	_, err := c.Create("/a", nil, proto.ModePersistent)
-	require.ErrorIs(t, err, proto.ErrNodeExists)
+	require.ErrorIs(t, must.Err(c.Create("/a", nil, proto.ModePersistent)), proto.ErrNodeExists)
 	require.NoError(t, c.Send(wire.CreateTTL("/ttl", nil, wire.OpenACL, proto.ModePersistentTTL, 1_000_000)).Wait())
-	_, _, err = c.GetData("/none", false)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err2(c.GetData("/none", false)), proto.ErrNoNode)
 	c.MustChildren(t, "/", false)
 	c.MustSetData(t, "/a", nil, -1)
 	require.NoError(t, c.Send(wire.Delete("/ttl", -1)).Wait())
-	_, err = c.SetData("/none", nil, -1)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.SetData("/none", nil, -1)), proto.ErrNoNode)
 	want := map[string]string{"op_count_create": "2", "op_count_create_session": "1", "op_count_get_data": "1",
 		"op_count_get_children": "1", "op_count_set_data": "1", "op_count_delete": "1", "op_count_exists": "0",
 		"op_count_total": "7", "ttl_node_created_count": "1", "ttl_node_deleted_count": "1"}
@@ -125,8 +120,7 @@ func TestOperationsAreCounted(t *testing.T) {
 // metricsProvider.namesStyle chooses the names of counters. The values are the same.
 func TestNamesOfCounters(t *testing.T) {
 	for style, want := range map[string][]bool{"3.9": {true, false}, "3.10": {false, true}, "both": {true, true}} {
-		s := serveMem(t, configured(t, "metricsProvider.namesStyle="+style), nil)
-		c := dialWire(t, s, wire.Options{})
+		s, c := serveOne(t, configured(t, "metricsProvider.namesStyle="+style))
 		c.MustCreate(t, "/a", nil, proto.ModePersistent)
 		_, body := ask(t, s, http.MethodGet, "/metrics", nil)
 		for i, name := range []string{"op_count_create", "op_count_create_total"} {
@@ -160,8 +154,7 @@ func TestMemoryMaxIsALimit(t *testing.T) {
 		return
 	}
 	var kilobytes float64
-	_, err = fmt.Sscanf(string(text), "MemTotal: %g kB", &kilobytes)
-	require.NoError(t, err)
+	must.Do(fmt.Sscanf(string(text), "MemTotal: %g kB", &kilobytes))(t)
 	machine := strconv.FormatFloat(kilobytes*1024, 'g', -1, 64)
 	require.Equal(t, machine, shown(math.MaxInt64))
 	require.Equal(t, machine, shown(1<<60))

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -27,8 +28,7 @@ func figure(t *testing.T, e *embed.Ensemble, id int, name string) (n int) {
 	if m == nil {
 		return -1
 	}
-	_, err = fmt.Sscan(m[1], &n)
-	require.NoError(t, err)
+	must.Do(fmt.Sscan(m[1], &n))(t)
 	return n
 }
 
@@ -111,8 +111,7 @@ func TestObserversOfAFollowerAreNotAbsent(t *testing.T) {
 			c.Members[4].Client.Port = config.PortUnset // nobody can ask the second observer
 		}})
 	onFollowers(t, e, followers, observers)
-	_, err := connect(t, e, leader, wire.Options{}).Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	must.Do(connect(t, e, leader, wire.Options{}).Create("/n", nil, proto.ModePersistent))(t)
 	b := browse(t, e.Server(leader))
 	var told struct {
 		Members []struct {
@@ -154,13 +153,11 @@ func TestSessionMovesBehindAFollower(t *testing.T) {
 	for _, from := range e.IDs() {
 		for _, to := range e.IDs() {
 			old := connect(t, e, from, wire.Options{})
-			_, err := old.Create("/mine", nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			must.Do(old.Create("/mine", nil, proto.ModeEphemeral))(t)
 			c := resume(t, e, to, old.Resume())
 			require.Equal(t, old.Session(), c.Session())
 			if from != to {
-				_, err = old.SetData("/mine", []byte("late"), -1)
-				require.Error(t, err, "from %d to %d", from, to)
+				require.Error(t, must.Err(old.SetData("/mine", []byte("late"), -1)), "from %d to %d", from, to)
 			}
 			<-old.Done()
 			require.NoError(t, c.Sync("/"))
@@ -282,19 +279,16 @@ func TestConnectionsOfObserversAreCounted(t *testing.T) {
 			c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
 		}})
 	c := connect(t, e, observers[0], wire.Options{})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	must.Do(c.Create("/n", nil, proto.ModePersistent))(t)
 	requests := func() (n int64) {
 		for _, o := range fields(t, e.Server(leader), "observers")["observers"].([]any) {
-			n, err = o.(map[string]any)["requests"].(json.Number).Int64()
-			require.NoError(t, err)
+			n = must.Do(o.(map[string]any)["requests"].(json.Number).Int64())(t)
 		}
 		return n
 	}
 	until(t, "the leader to show the observer and its requests", func() bool { return requests() >= 2 })
 	fields(t, e.Server(leader), "observer_connection_stat_reset")
 	require.Zero(t, requests())
-	_, err = c.SetData("/n", nil, -1)
-	require.NoError(t, err)
+	must.Do(c.SetData("/n", nil, -1))(t)
 	require.EqualValues(t, 1, requests())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -22,8 +23,7 @@ func offering(t *testing.T, s *Server) (offers, *proto.ConnectResponse) {
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
 	req.HasReadOnly, req.Extensions = true, -1
 	require.NoError(t, wire.WriteFrame(c, req.AppendTo(nil)))
-	frame, err := wire.ReadFrame(c)
-	require.NoError(t, err)
+	frame := must.Do(wire.ReadFrame(c))(t)
 	require.NoError(t, granted.ReadFrom(frame))
 	return c, granted
 }
@@ -33,8 +33,7 @@ func (c offers) ask(op proto.OpCode, xid int32, body []byte) (h proto.ReplyHeade
 	c.t.Helper()
 	b := proto.AppendInt32(proto.AppendInt32(nil, xid), int32(op))
 	require.NoError(c.t, wire.WriteFrame(c, append(b, body...)))
-	frame, err := wire.ReadFrame(c)
-	require.NoError(c.t, err)
+	frame := must.Do(wire.ReadFrame(c))(c.t)
 	require.NoError(c.t, h.ReadFrom(frame))
 	require.Equal(c.t, xid, h.Xid)
 	return h, frame[proto.ReplyHeaderSize:]

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -23,8 +24,7 @@ func directoryOf(t *testing.T, lineage *zab.Lineage) (dataDir string) {
 	dataDir = t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dataDir, env.Format), 0o755))
 	if lineage != nil {
-		db, err := meta.Open(meta.Options{Dir: filepath.Join(dataDir, env.Format), ServerID: 3, Member: true})
-		require.NoError(t, err)
+		db := must.Do(meta.Open(meta.Options{Dir: filepath.Join(dataDir, env.Format), ServerID: 3, Member: true}))(t)
 		require.NoError(t, db.SetAccepted(5))
 		require.NoError(t, db.SetCurrent(4, durable.Encoded(lineage)))
 		require.NoError(t, db.Close())
@@ -36,8 +36,7 @@ func TestProvenance(t *testing.T) {
 	lineage := &zab.Lineage{Ensemble: 0xabc, Final: true, Settled: proto.MakeZxid(4, 7),
 		Reigns: []zab.Reign{{Epoch: 3, Leader: 2, Mark: 8},
 			{Epoch: 4, Leader: 1, Mark: 9, Base: proto.MakeZxid(3, 5)}}}
-	p, err := ReadProvenance(vfs.OS(), directoryOf(t, lineage), "")
-	require.NoError(t, err)
+	p := must.Do(ReadProvenance(vfs.OS(), directoryOf(t, lineage), ""))(t)
 	require.EqualValues(t, 3, p.ServerID)
 	require.Len(t, p.Instance, 32)
 	require.EqualValues(t, 5, p.Accepted)
@@ -46,8 +45,7 @@ func TestProvenance(t *testing.T) {
 
 	other := *lineage
 	other.Reigns = []zab.Reign{lineage.Reigns[0], {Epoch: 4, Leader: 3, Mark: 10, Base: proto.MakeZxid(3, 5)}}
-	q, err := ReadProvenance(vfs.OS(), directoryOf(t, &other), "")
-	require.NoError(t, err)
+	q := must.Do(ReadProvenance(vfs.OS(), directoryOf(t, &other), ""))(t)
 	require.Equal(t, "epoch 4, led by 3, is not epoch 4, led by 1", p.Differs(q))
 	require.Empty(t, p.Differs(p))
 }
@@ -62,18 +60,14 @@ func TestProvenanceOfASnapshot(t *testing.T) {
 	state.EndSessions(7)
 	w := state.NewWalker()
 	defer w.Close()
-	m, err := store.Write(7, durable.WholeSource(w))
-	require.NoError(t, err)
+	m := must.Do(store.Write(7, durable.WholeSource(w)))(t)
 	newest := filepath.Join(dir, env.Format, m.Name)
-	p, err := ReadProvenance(vfs.OS(), dir, newest)
-	require.NoError(t, err)
+	p := must.Do(ReadProvenance(vfs.OS(), dir, newest))(t)
 	require.Contains(t, p.History(), "ensemble 0000000000000abc, no epoch")
 
-	foreign, err := ReadProvenance(vfs.OS(), directoryOf(t, &zab.Lineage{Ensemble: 0xdef, Final: true}), "")
-	require.NoError(t, err)
+	foreign := must.Do(ReadProvenance(vfs.OS(), directoryOf(t, &zab.Lineage{Ensemble: 0xdef, Final: true}), ""))(t)
 	require.Equal(t, "ensemble 0000000000000def is not ensemble 0000000000000abc", p.Differs(foreign))
 
 	require.NoError(t, os.WriteFile(newest, []byte("no snapshot"), 0o644))
-	_, err = ReadProvenance(vfs.OS(), dir, newest)
-	require.ErrorIs(t, err, snapshot.ErrCorrupt)
+	require.ErrorIs(t, must.Err(ReadProvenance(vfs.OS(), dir, newest)), snapshot.ErrCorrupt)
 }

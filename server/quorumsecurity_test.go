@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -89,8 +90,7 @@ func (g *guarded) replaceLeader(path string) {
 	g.t.Helper()
 	old := leaderOf(g.t, g.Ensemble)
 	g.Stop(old)
-	_, err := g.Leader(g.within()) // the other server follows it; earlier it may seem to serve
-	require.NoError(g.t, err)
+	must.Do(g.Leader(g.within()))(g.t) // the other server follows it; earlier it may seem to serve
 	require.NoError(g.t, g.WaitServing(g.within(), old%members+1))
 	g.put(old%members+1, path)
 	require.NoError(g.t, g.Ensemble.Start(old))
@@ -163,8 +163,7 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startGuarded(t, c.configure)
-			bad, err := g.Leader(g.within()) // it would be leader again if it were let in
-			require.NoError(t, err)
+			bad := must.Do(g.Leader(g.within()))(t) // it would be leader again if it were let in
 			g.Stop(bad)
 			one, two := bad%members+1, (bad+1)%members+1
 			leader := leaderOf(t, g.Ensemble)
@@ -187,8 +186,7 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 				g.put(two, fmt.Sprintf("/during%d", i))
 			}
 			require.Equal(t, "looking", g.Server(bad).Status().Mode)
-			now := leaderOf(t, g.Ensemble)
-			require.Equal(t, leader, now)
+			require.Equal(t, leader, leaderOf(t, g.Ensemble))
 			require.Equal(t, epoch, g.Server(one).Status().Epoch, "the others did not elect")
 
 			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}}))

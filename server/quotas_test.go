@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -26,8 +27,7 @@ func TestQuotasByNamespace(t *testing.T) {
 	require.Empty(t, quotas())
 	c := dialWire(t, s, wire.Options{})
 	create := func(path, data string) {
-		_, err := c.Create(path, []byte(data), proto.ModePersistent)
-		require.NoError(t, err, path)
+		require.NoError(t, must.Err(c.Create(path, []byte(data), proto.ModePersistent)), path)
 	}
 	for _, path := range []string{"/b", "/b/c", "/a", "/zookeeper/quota/b", "/zookeeper/quota/b/c",
 		"/zookeeper/quota/a", "/zookeeper/quota/empty"} {
@@ -52,15 +52,13 @@ func TestQuotasByNamespace(t *testing.T) {
 func TestHardQuotaBoundsTheChildren(t *testing.T) {
 	cfg := memConfig()
 	cfg.EnforceQuota = true
-	s := serveMem(t, cfg, nil)
-	owner := dialWire(t, s, wire.Options{})
+	s, owner := serveOne(t, cfg)
 	const limit = 1000
 	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""},
 		{"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
 		{"/zookeeper/quota/busy/zookeeper_limits",
 			fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=%d", limit)}} {
-		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
-		require.NoError(t, err, znode[0])
+		require.NoError(t, must.Err(owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)), znode[0])
 	}
 	var calls []*wire.Call
 	for i := range 8 {
@@ -86,17 +84,15 @@ func TestHardQuotaBoundsTheChildren(t *testing.T) {
 	require.Equal(t, len(names), created)
 	require.GreaterOrEqual(t, created, limit-1, "the znode itself counts")
 	require.LessOrEqual(t, created, limit+cfg.GlobalOutstandingLimit)
-	_, err := owner.Create("/busy/more", nil, proto.ModePersistent)
-	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	require.ErrorIs(t, must.Err(owner.Create("/busy/more", nil, proto.ModePersistent)), proto.ErrQuotaExceeded)
 	for i := range created - (limit - 2) {
 		require.NoError(t, owner.Delete("/busy/"+names[i], -1))
 	}
 	owner.MustCreate(t, "/busy/more", nil, proto.ModePersistent)
-	_, err = owner.Create("/busy/less", nil, proto.ModePersistent)
+	_, err := owner.Create("/busy/less", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrQuotaExceeded, "one after the other they are counted exactly")
 
-	without := serveMem(t, memConfig(), nil)
-	c := dialWire(t, without, wire.Options{})
+	_, c := serveOne(t, memConfig())
 	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""},
 		{"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
 		{"/zookeeper/quota/busy/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=1"},

@@ -61,8 +61,7 @@ func (f *filed) write(members ...*filed) {
 
 func (f *filed) start() {
 	f.t.Helper()
-	cfg, _, err := config.Load(f.file, nil, nil)
-	require.NoError(f.t, err)
+	cfg, _ := must.Do2(config.Load(f.file, nil, nil))(f.t)
 	s := server.New(cfg, server.Options{Log: zap.NewNop()})
 	require.NoError(f.t, s.Start())
 	f.Server = s
@@ -127,13 +126,11 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	a.start()
 	require.Equal(t, a.file+".dynamic.100000000", a.configured(a),
 		"the first configuration has the number of its epoch")
-	bak := must.ReadFile(t, a.file+".bak")
-	require.Equal(t, string(first), string(bak))
+	require.Equal(t, string(first), string(must.ReadFile(t, a.file+".bak")))
 	b.start()
 	c.start()
 	b.dial() // it follows
-	untouched := must.ReadFile(t, b.file)
-	require.Contains(t, string(untouched), a.line(),
+	require.Contains(t, string(must.ReadFile(t, b.file)), a.line(),
 		"a server that is in no configuration can be started anew with what it has")
 
 	conn := a.dial()
@@ -153,8 +150,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 		f.configured(a, b, c)
 	}
 	b.dial()
-	_, err := old.Exists("/old", false)
-	require.NoError(t, err, "connections to the old port go on")
+	require.NoError(t, must.Err(old.Exists("/old", false)), "connections to the old port go on")
 	require.Eventually(t, func() bool {
 		nc, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", was))
 		if err == nil {
@@ -181,8 +177,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	a.configured(a, b)
 	b.configured(a, b)
 	require.NotContains(t, c.Status().Mode, "leader")
-	files := must.Glob(t, a.file+".dynamic.*")
-	require.Len(t, files, 5, "old ones stay")
+	require.Len(t, must.Glob(t, a.file+".dynamic.*"), 5, "old ones stay")
 }
 
 // joined is a server that a second one has joined, the content of the first server's file when it was alone, and

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -134,8 +135,7 @@ func TestLeaderHearsThatFollowersHaveNoRoom(t *testing.T) {
 	for _, id := range e.IDs() {
 		untilAnswer(t, e, id, "/n00001", proto.ErrNotReadOnly)
 	}
-	now := leaderOf(t, e)
-	require.Equal(t, leader, now)
+	require.Equal(t, leader, leaderOf(t, e))
 	leave(e, others[0], 64<<20)
 	for _, id := range e.IDs() {
 		untilAnswer(t, e, id, "/n00001", proto.OK)
@@ -158,8 +158,7 @@ func TestLeaderWhoseDiskStandsStillHandsOver(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := c.Create("/without", nil, proto.ModePersistent)
-	require.NoError(t, err, "a write that the others commit")
+	require.NoError(t, must.Err(c.Create("/without", nil, proto.ModePersistent)), "a write that the others commit")
 	until(t, "another leader", func() bool {
 		now, err := e.Leader(within(t))
 		return err == nil && now != still

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -84,8 +85,7 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	require.Equal(t, epoch, g.Server(leader).Status().Epoch, "nobody elected")
 	last := connect(t, g.Ensemble, leader, wire.Options{TLS: client(next, next)})
 	for i := range 6 {
-		_, err := last.Exists(fmt.Sprintf("/n%d", i), false)
-		require.NoError(t, err, "the session lives")
+		require.NoError(t, must.Err(last.Exists(fmt.Sprintf("/n%d", i), false)), "the session lives")
 	}
 	for _, id := range g.IDs() {
 		_, err := wire.Dial(g.Addr(id), wire.Options{TLS: client(g.CA, next)})

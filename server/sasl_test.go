@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -62,13 +63,11 @@ func saslStep(t testing.TB, c *wire.Conn, token []byte) *wire.Reply {
 func login(t testing.TB, c *wire.Conn, user, password string) *wire.Reply {
 	t.Helper()
 	client := digestmd5.NewClient(digestmd5.ClientRealm, user, password, sasl.NewNonce())
-	token, err := client.Step(saslToken(t, saslStep(t, c, nil)))
-	require.NoError(t, err)
+	token := must.Do(client.Step(saslToken(t, saslStep(t, c, nil))))(t)
 	rep := saslStep(t, c, token)
 	if rep.Header.Err == proto.OK {
 		if last := saslToken(t, rep); last != nil {
-			_, err = client.Step(last)
-			require.NoError(t, err)
+			must.Do(client.Step(last))(t)
 			require.True(t, client.Done())
 		}
 	}
@@ -92,20 +91,17 @@ func TestSASLLogin(t *testing.T) {
 	require.Equal(t, "ip:127.0.0.1 sasl:bob", whoAmI(t, bob))
 	require.Equal(t, "ip:127.0.0.1 sasl:root super:", whoAmI(t, root))
 
-	_, err := wireCreate(bob, "/bob", wire.ACL(31, "auth", ""))
-	require.NoError(t, err)
-	_, err = wireCreate(bob, "/named", wire.ACL(31, "sasl", "bob"))
-	require.NoError(t, err)
+	must.Do(wireCreate(bob, "/bob", wire.ACL(31, "auth", "")))(t)
+	must.Do(wireCreate(bob, "/named", wire.ACL(31, "sasl", "bob")))(t)
 	nobody := dialWire(t, s, wire.Options{})
-	_, _, err = nobody.GetData("/bob", false)
-	require.ErrorContains(t, err, "-102")
+	require.ErrorContains(t, must.Err2(nobody.GetData("/bob", false)), "-102")
 	root.MustGetData(t, "/bob", false)
 
 	// superPassword is the password of super, whatever the file says.
 	require.EqualValues(t, -115, login(t, nobody, "super", "oldsecret").Header.Err)
 	super := dialWire(t, s, wire.Options{})
 	require.EqualValues(t, 0, login(t, super, "super", "newsecret").Header.Err)
-	_, _, err = super.GetData("/bob", false)
+	_, _, err := super.GetData("/bob", false)
 	require.NoError(t, err, "the identity sasl:super matches every entry of the scheme")
 }
 
@@ -158,16 +154,14 @@ func TestSASLIsRequired(t *testing.T) {
 		s := serveSASL(t, cfg, nil)
 		for _, req := range []wire.Request{wire.Ping(), wire.GetData("/", false), wire.CloseSession()} {
 			c := dialWire(t, s, wire.Options{})
-			rep := c.MustDo(t, req)
-			require.EqualValues(t, -124, rep.Header.Err)
+			require.EqualValues(t, -124, c.MustDo(t, req).Header.Err)
 			require.NoError(t, c.WaitClosed())
 		}
 		c := dialWire(t, s, wire.Options{})
 		require.EqualValues(t, -124, login(t, c, "bob", "wrong").Header.Err)
 		require.NoError(t, c.WaitClosed())
 		c = dialWire(t, s, wire.Options{})
-		rep := c.MustDo(t, wire.Auth("digest", []byte("bob:x")))
-		require.EqualValues(t, 0, rep.Header.Err)
+		require.EqualValues(t, 0, c.MustDo(t, wire.Auth("digest", []byte("bob:x"))).Header.Err)
 		require.EqualValues(t, 0, login(t, c, "bob", "bobsecret").Header.Err)
 		require.NoError(t, c.Ping())
 	}
@@ -250,15 +244,12 @@ func TestEnsembleScheme(t *testing.T) {
 	cfg := memConfig()
 	cfg.AuthProviders = []config.AuthProvider{{Suffix: "1", Scheme: "ensemble"}}
 	cfg.EnsembleAuthNames = []string{"a", "b"}
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	for _, name := range []string{"a", "b", ""} {
-		rep := c.MustDo(t, wire.Auth("ensemble", []byte(name)))
-		require.EqualValues(t, 0, rep.Header.Err)
+		require.EqualValues(t, 0, c.MustDo(t, wire.Auth("ensemble", []byte(name))).Header.Err)
 	}
 	require.Equal(t, "ip:127.0.0.1", whoAmI(t, c))
-	_, err := c.Do(wire.Auth("ensemble", []byte("c")))
-	require.Error(t, err, "no answer")
+	require.Error(t, must.Err(c.Do(wire.Auth("ensemble", []byte("c")))), "no answer")
 	require.NoError(t, c.WaitClosed())
 
 	require.EqualValues(t, 2, s.Metrics.EnsembleSuccess.Total())

@@ -177,8 +177,7 @@ func logText(t *testing.T, logs *observer.ObservedLogs) string {
 	encoder := zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig())
 	var b strings.Builder
 	for _, e := range logs.All() {
-		line, err := encoder.EncodeEntry(e.Entry, e.Context)
-		require.NoError(t, err)
+		line := must.Do(encoder.EncodeEntry(e.Entry, e.Context))(t)
 		b.Write(line.Bytes())
 		line.Free()
 	}

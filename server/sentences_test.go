@@ -38,10 +38,7 @@ func fixtureIn(t *testing.T, fs *vfs.Mem, name string) {
 func putIn(t *testing.T, fs *vfs.Mem, name string, b []byte) {
 	t.Helper()
 	require.NoError(t, fs.MkdirAll(filepath.Dir(name)))
-	f, err := fs.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(b)
-	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+	require.NoError(t, vfs.WriteFile(fs, name, b))
 }
 
 // told is the source of a snapshot of an empty tree with a given end.
@@ -57,10 +54,8 @@ func (s told) End() (proto.Zxid, int64)     { return s.zxid, s.digest }
 func snapshotIn(t *testing.T, fs *vfs.Mem, zxid, end proto.Zxid, digest int64) {
 	t.Helper()
 	require.NoError(t, fs.MkdirAll("/data/version-2"))
-	store, err := snapshot.NewStore(snapshot.Options{FS: fs, Dir: "/data/version-2"})
-	require.NoError(t, err)
-	_, err = store.Write(zxid, told{datatree.NewState(datatree.Config{}).NewWalker(), end, digest})
-	require.NoError(t, err)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: fs, Dir: "/data/version-2"}))(t)
+	must.Do(store.Write(zxid, told{datatree.NewState(datatree.Config{}).NewWalker(), end, digest}))(t)
 }
 
 func TestSentencesOfAStart(t *testing.T) {
@@ -111,8 +106,7 @@ func TestSentencesOfAStart(t *testing.T) {
 		"digest of the tree differs from the log's or the snapshot's": {goes: true,
 			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 				fixtureIn(t, fs, "02-snapshot-and-log")
-				names, err := fs.List("/data/version-2")
-				require.NoError(t, err)
+				names := must.Do(fs.List("/data/version-2"))(t)
 				for _, name := range names { // no older snapshot tells which of the two is right
 					if strings.HasPrefix(name, "snapshot.") {
 						require.NoError(t, fs.Remove("/data/version-2/"+name))
@@ -160,6 +154,5 @@ func TestSentencesOfADisk(t *testing.T) {
 	eventually(t, func() bool { return logs.FilterMessage("cannot write a snapshot").Len() > 0 },
 		"a snapshot that cannot be written is told")
 	require.EqualValues(t, 1, s.Metrics.SnapshotErrors.Total())
-	_, err := c.Create("/m", nil, proto.ModePersistent)
-	require.NoError(t, err, "the log goes on")
+	require.NoError(t, must.Err(c.Create("/m", nil, proto.ModePersistent)), "the log goes on")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -62,21 +63,18 @@ func dial(t *testing.T, addr string, o wire.Options) *wire.Conn {
 func TestWritesAndReadsOfOneSession(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
 	c := dial(t, addr, wire.Options{})
-	path := c.MustCreate(t, "/a", []byte("x"), proto.ModePersistent)
-	require.Equal(t, "/a", path)
+	require.Equal(t, "/a", c.MustCreate(t, "/a", []byte("x"), proto.ModePersistent))
 	data, stat := c.MustGetData(t, "/a", false)
 	require.Equal(t, "x", string(data))
 	require.EqualValues(t, 0, stat.Version)
 	stat = c.MustSetData(t, "/a", []byte("yz"), 0)
 	require.EqualValues(t, 1, stat.Version)
 	require.EqualValues(t, 2, stat.DataLength)
-	_, err := c.SetData("/a", nil, 0)
-	require.ErrorIs(t, err, proto.ErrBadVersion)
+	require.ErrorIs(t, must.Err(c.SetData("/a", nil, 0)), proto.ErrBadVersion)
 	require.NoError(t, c.Ping())
 	require.NoError(t, c.Sync("/a"))
 	require.NoError(t, c.Delete("/a", -1))
-	_, err = c.Exists("/a", false)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists("/a", false)), proto.ErrNoNode)
 	require.NoError(t, c.CloseSession())
 }
 
@@ -94,15 +92,13 @@ func TestRestartKeepsEverythingAndTheSession(t *testing.T) {
 	addr, _ = start(t, cfg, server.Options{})
 	c = dial(t, addr, resume)
 	require.Equal(t, resume.Session, c.Session())
-	names, _, err := c.Children2("/", false)
-	require.NoError(t, err)
+	names, _ := must.Do2(c.Children2("/", false))(t)
 	require.Len(t, names, 102)
 	stat := c.MustExists(t, "/e", false)
 	require.Equal(t, c.Session(), stat.EphemeralOwner)
 	require.NoError(t, c.CloseSession())
 	c = dial(t, addr, wire.Options{})
-	_, err = c.Exists("/e", false)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists("/e", false)), proto.ErrNoNode)
 }
 
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
@@ -158,6 +154,5 @@ func TestSessionExpiresAndItsEphemeralsGo(t *testing.T) {
 		_, err := c.Exists("/e", false)
 		return errors.Is(err, proto.ErrNoNode)
 	}, hangGuard, 20*time.Millisecond)
-	_, err := wire.Dial(addr, resume)
-	require.ErrorIs(t, err, wire.ErrRejected)
+	require.ErrorIs(t, must.Err(wire.Dial(addr, resume)), wire.ErrRejected)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -41,8 +42,7 @@ func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	require.True(t, s.member.Submit(b))
 	eventually(t, func() bool { return s.InProcess.Load() == 0 }, "the request is accounted for")
 	_ = client.SetReadDeadline(time.Now().Add(hangGuard))
-	_, err := client.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "the connection is closed")
+	require.ErrorIs(t, must.Err(client.Read(make([]byte, 1))), io.EOF, "the connection is closed")
 	require.Nil(t, c.Session.Load())
 	// The server is alive, and the end of the session removes it.
 	s.closeSession(sess)
@@ -53,8 +53,7 @@ func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 // A sync is answered after the requests that the session has sent on an earlier connection, also on a standalone
 // server.
 func TestSyncIsBehindEarlierConnections(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	for i := range 200 {
 		path := fmt.Sprintf("/n%d", i)
 		c.Send(wire.Create(path, nil, wire.OpenACL, 0)) // the test does not wait for the answer

@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -30,17 +31,13 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.recover())
 	defer s.release()
-	core, err := s.member.CoreConfig()
-	require.NoError(t, err)
-	_, err = zab.New(core)
-	require.NoError(t, err)
+	core := must.Do(s.member.CoreConfig())(t)
+	must.Do(zab.New(core))(t)
 	s.Members.Store(s.member.QuorumWith(core.Ensemble))
-	s.member.Security, err = s.member.OpenQuorum()
-	require.NoError(t, err)
+	s.member.Security = must.Do(s.member.OpenQuorum())(t)
 	s.member.ID, s.member.Active = core.ID, core.Ensemble
 	between := s.member.PeersConfig()
-	_, err = peers.New(between)
-	require.NoError(t, err)
+	must.Do(peers.New(between))(t)
 	return core, between
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -42,8 +43,7 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 
 // A null path is refused, as ZooKeeper does, however long the request is.
 func TestNullPathsAreNotWatched(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	for _, op := range []proto.OpCode{proto.OpSetWatches, proto.OpSetWatches2} {
 		lists := 3
 		if op == proto.OpSetWatches2 {
@@ -93,12 +93,10 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	require.Less(t, c.View().Unsent, 2<<20)
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	for range paths {
-		b, err := wire.ReadFrame(nc)
-		require.NoError(t, err)
+		b := must.Do(wire.ReadFrame(nc))(t)
 		require.Equal(t, proto.XidNotification, int32(binary.BigEndian.Uint32(b)))
 	}
-	b, err := wire.ReadFrame(nc)
-	require.NoError(t, err)
+	b := must.Do(wire.ReadFrame(nc))(t)
 	require.EqualValues(t, 7, binary.BigEndian.Uint32(b))
 }
 
@@ -119,8 +117,7 @@ func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
 	b := frame(nil, 1, wire.SetWatches(0, nil, slices.Repeat([]string{"/absent"}, 100_000), nil))
-	_, err := nc.Write(b[:len(b)/2])
-	require.NoError(t, err)
+	must.Do(nc.Write(b[:len(b)/2]))(t)
 	require.Eventually(t, func() bool { return s.front.CountWatches() == 1 }, hangGuard, time.Millisecond)
 	require.NoError(t, nc.Close())
 	require.Eventually(t, func() bool { return s.front.CountWatches() == 0 && s.front.Conns.Len() == 0 }, hangGuard,
@@ -140,13 +137,11 @@ func TestSessionLivesWhileItsWatchesArrive(t *testing.T) {
 	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches, Body: body})
 	for pieces := 12; pieces > 0; pieces-- {
 		n := len(b) / pieces
-		_, err := nc.Write(b[:n])
-		require.NoError(t, err)
+		must.Do(nc.Write(b[:n]))(t)
 		b = b[n:]
 		time.Sleep(100 * time.Millisecond) // the network is slow
 	}
-	reply, err := wire.ReadFrame(nc)
-	require.NoError(t, err)
+	reply := must.Do(wire.ReadFrame(nc))(t)
 	require.Equal(t, uint32(0xfffffff8), binary.BigEndian.Uint32(reply))
 	require.Equal(t, 1<<10, s.front.CountWatches())
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // A purge logs no warning if a directory has no snapshot, as on a new member. It warns if all snapshots are
@@ -19,8 +20,7 @@ import (
 func TestPurgeWithoutSnapshots(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
-	names, err := s.FS.List(s.SnapDir())
-	require.NoError(t, err)
+	names := must.Do(s.FS.List(s.SnapDir()))(t)
 	for _, name := range names {
 		if _, _, ok := snapshot.ParseName(name); ok {
 			require.NoError(t, s.FS.Remove(filepath.Join(s.SnapDir(), name)))
@@ -29,9 +29,7 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 	s.disk.Snapshotter.Purge()
 	require.Empty(t, logs.FilterMessage("cannot purge snapshots").All())
 
-	f, err := s.FS.Create(filepath.Join(s.SnapDir(), "snapshot.7"))
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(f.Sync(), f.Close()))
+	require.NoError(t, vfs.WriteFile(s.FS, filepath.Join(s.SnapDir(), "snapshot.7"), nil))
 	s.disk.Snapshotter.Purge()
 	require.Positive(t, logs.FilterMessage("cannot purge snapshots").Len(),
 		"said by this purge, and maybe by the first of the server itself")
@@ -61,8 +59,7 @@ func TestSnapshotErrorsEndWithASnapshot(t *testing.T) {
 	}
 	s.Metrics.SnapshotErrors.Inc()
 	require.True(t, s.Metrics.SnapshotsFail())
-	_, err := s.disk.Snapshotter.Write()
-	require.NoError(t, err)
+	must.Do(s.disk.Snapshotter.Write())(t)
 	require.False(t, s.Metrics.SnapshotsFail())
 	s.Metrics.ConnectionRejected.Inc()
 	require.Eventually(t, func() bool { return has("connections-refused") }, time.Minute, time.Millisecond)
@@ -71,7 +68,6 @@ func TestSnapshotErrorsEndWithASnapshot(t *testing.T) {
 	s.Metrics.SnapshotErrors.Inc()
 	require.True(t, s.Metrics.SnapshotsFail())
 	require.Eventually(t, func() bool { return has("snapshot-errors") }, time.Minute, time.Millisecond)
-	_, err = s.disk.Snapshotter.Write()
-	require.NoError(t, err)
+	must.Do(s.disk.Snapshotter.Write())(t)
 	require.Eventually(t, func() bool { return !has("snapshot-errors") }, time.Minute, time.Millisecond)
 }

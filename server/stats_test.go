@@ -9,7 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -47,13 +47,11 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 // TestMetrics gathers twice: every core name of ZooKeeper's that this server has is there once, and Warren's names
 // follow the rules of Prometheus.
 func TestMetrics(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	require.NoError(t, c.Ping())
 	for range 2 {
-		families, err := s.Registry.Gather()
-		require.NoError(t, err)
+		families := must.Do(s.Registry.Gather())(t)
 		var names []string
 		for _, f := range families {
 			names = append(names, f.GetName())
@@ -81,12 +79,9 @@ func TestMetrics(t *testing.T) {
 				ours = append(ours, f)
 			}
 		}
-		problems, err := promlint.NewWithMetricFamilies(ours).Lint()
-		require.NoError(t, err)
-		require.Empty(t, problems)
+		require.Empty(t, must.Do(promlint.NewWithMetricFamilies(ours).Lint())(t))
 	}
 	s.Doors.Bar()
-	_, err := s.Registry.Gather()
-	require.NoError(t, err, "nothing is computed while the server does not serve")
+	require.NoError(t, must.Err(s.Registry.Gather()), "nothing is computed while the server does not serve")
 	s.Doors.Open()
 }

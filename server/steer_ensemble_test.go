@@ -42,12 +42,10 @@ func startSteered(t *testing.T, set ...func(*config.Config)) *embed.Ensemble {
 func steer(t *testing.T, s *server.Server, command, object string) (status int, fields map[string]any) {
 	t.Helper()
 	until(t, "the command to be allowed", func() bool {
-		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/"+command,
-			strings.NewReader(object))
-		require.NoError(t, err)
+		r := must.Do(http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/"+command,
+			strings.NewReader(object)))(t)
 		r.Header.Set("Authorization", superUser)
-		resp, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		resp := must.Do(http.DefaultClient.Do(r))(t)
 		defer resp.Body.Close()
 		body := must.ReadAll(t, resp.Body)
 		status, fields = resp.StatusCode, nil
@@ -107,8 +105,7 @@ func TestDrain(t *testing.T) {
 	for _, other := range e.IDs() {
 		if other != drained {
 			c := resume(t, e, other, clients[other%2].Resume())
-			children, _, err := c.Children2("/", false)
-			require.NoError(t, err)
+			children, _ := must.Do2(c.Children2("/", false))(t)
 			require.Len(t, children, 5, "no session has ended, no ephemeral has gone")
 			require.Equal(t, 0.0, fieldsOf(t, s, "drain", `{"dry_run": true}`)["clients"])
 		}

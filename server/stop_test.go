@@ -34,10 +34,9 @@ func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := started(t, cfg, Options{})
 	nc := must.Dial(t, s.ops.exportAt.String())
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil)
-	require.NoError(t, err)
+	req := must.Do(http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil))(t)
 	require.NoError(t, req.Write(nc))
-	_, err = nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive
+	_, err := nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive
 	require.NoError(t, err)
 	s.Stop()
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
@@ -108,8 +107,7 @@ func TestStopWithAClientThatTakesNothing(t *testing.T) {
 	for range 200 {
 		b = frame(b, 1, wire.GetData("/big", false))
 	}
-	_, err := nc.Write(b)
-	require.NoError(t, err)
+	must.Do(nc.Write(b))(t)
 	eventually(t, func() bool {
 		stuck := false
 		s.front.Conns.Each(func(c *serve.Conn) {

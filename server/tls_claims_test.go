@@ -47,8 +47,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 		}
 		client := good.Clone()
 		client.MinVersion = tls.VersionTLS10
-		nc, err := tls.Dial("tcp", addr, client)
-		require.NoError(t, err)
+		nc := must.Do(tls.Dial("tcp", addr, client))(t)
 		require.EqualValues(t, tls.VersionTLS13, nc.ConnectionState().Version)
 		_ = nc.Close()
 	}
@@ -68,11 +67,9 @@ func TestCertificateExpiresWhileConnected(t *testing.T) {
 		dial := func() (*wire.Conn, error) {
 			return wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: client})
 		}
-		c, err := dial()
-		require.NoError(t, err)
+		c := must.Do(dial())(t)
 		defer c.Close()
-		_, err = wireCreate(c, "/mine", wire.ACL(31, "auth", ""))
-		require.NoError(t, err)
+		must.Do(wireCreate(c, "/mine", wire.ACL(31, "auth", "")))(t)
 		eventually(t, func() bool {
 			late, err := dial()
 			if err == nil {
@@ -81,8 +78,7 @@ func TestCertificateExpiresWhileConnected(t *testing.T) {
 			return err != nil
 		}, "the certificate is refused")
 		require.False(t, time.Now().Before(mortal.Cert.NotAfter))
-		_, _, err = c.GetData("/mine", false)
-		require.NoError(t, err, "who is connected stays, and who it is")
+		require.NoError(t, must.Err2(c.GetData("/mine", false)), "who is connected stays, and who it is")
 		require.Equal(t, "ip:127.0.0.1 x509:CN=app", whoAmI(t, c))
 	}
 }
@@ -124,8 +120,7 @@ func TestRevocationListsAreReloaded(t *testing.T) {
 	c := v.dial(t, app)
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour), app.Cert)...))
 	require.NoError(t, v.ReloadCertificates())
-	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(app)})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(app)})))
 	require.NoError(t, c.Ping(), "who is connected stays")
 }
 
@@ -141,13 +136,11 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 	root := v.dial(t, v.ca.Issue(pki.Options{Name: "x", Emails: []string{"root@example"}}))
 	require.Equal(t, "ip:127.0.0.1 x509:app@example", whoAmI(t, app))
 	require.Equal(t, "ip:127.0.0.1 x509:root@example super:", whoAmI(t, root))
-	_, err := wireCreate(app, "/mine", wire.ACL(31, "x509", "app@example"))
-	require.NoError(t, err)
+	must.Do(wireCreate(app, "/mine", wire.ACL(31, "x509", "app@example")))(t)
 	app.MustGetData(t, "/mine", false)
 	for _, names := range [][]string{nil, {"root@elsewhere"}, {"root@example", "app@example"}} {
-		_, err := wire.Dial(v.SecureAddr().String(),
-			wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "root", Emails: names}))})
-		require.Error(t, err, names)
+		require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(),
+			wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "root", Emails: names}))})), names)
 	}
 	eventually(t, func() bool { return logs.FilterMessage("certificate refused").Len() == 3 }, "they are in the log")
 	require.EqualValues(t, 3, v.Metrics.AuthFailed.Total())
@@ -161,9 +154,8 @@ func TestStrangersCertificateIsNobody(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	v := serveTLS(t, cfg, zap.New(core))
 	require.Contains(t, whoAmI(t, v.dial(t, v.ca.Issue(pki.Options{Name: "root"}))), "super:")
-	_, err := wire.Dial(v.SecureAddr().String(),
-		wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(),
+		wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})))
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() > 0 }, "it is in the log")
 	require.EqualValues(t, 1, v.Metrics.TlsFailed.Total())
 	failed := logs.FilterMessage("TLS handshake failed").All()
@@ -199,8 +191,7 @@ func TestLanguagesOfAPort(t *testing.T) {
 	v := serveTLS(t, cfg, zap.New(core))
 	for _, first := range [][]byte{[]byte("ruok"), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0}, 44)} {
 		nc := must.Dial(t, v.SecureAddr().String())
-		_, err := nc.Write(first)
-		require.NoError(t, err)
+		must.Do(nc.Write(first))(t)
 		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 		got, _ := io.ReadAll(nc)
 		require.Empty(t, got)

@@ -62,11 +62,7 @@ func serveTLS(t testing.TB, cfg *config.Config, log *zap.Logger) *vault {
 func (v *vault) put(t testing.TB, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, v.fs.MkdirAll(name[:strings.LastIndexByte(name, '/')]))
-	f, err := v.fs.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(data)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	require.NoError(t, vfs.WriteFile(v.fs, name, data))
 }
 
 // client is a client's configuration with the given certificate, or with none.
@@ -93,8 +89,7 @@ func TestTLSServesAsPlainDoes(t *testing.T) {
 		v := serveTLS(t, tlsConfig(), nil)
 		cfg := v.client(v.ca.Issue(pki.Options{Name: "app"}))
 		cfg.MinVersion, cfg.MaxVersion = version, version
-		c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: cfg})
-		require.NoError(t, err)
+		c := must.Do(wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: cfg}))(t)
 		defer c.Close()
 		big := make([]byte, 900_000)
 		for i := range big {
@@ -129,25 +124,19 @@ func TestTLSIdentity(t *testing.T) {
 	require.Equal(t, "ip:127.0.0.1 x509:CN=root super:", whoAmI(t, root))
 	require.Equal(t, "ip:127.0.0.1", whoAmI(t, none))
 
-	_, err := wireCreate(app, "/mine", wire.ACL(31, "auth", ""))
-	require.NoError(t, err)
-	_, err = wireCreate(app, "/named", wire.ACL(31, "x509", "CN=app\\, the first"))
-	require.NoError(t, err)
-	_, err = wireCreate(none, "/open", wire.ACL(31, "auth", ""))
-	require.ErrorContains(t, err, "-114")
+	must.Do(wireCreate(app, "/mine", wire.ACL(31, "auth", "")))(t)
+	must.Do(wireCreate(app, "/named", wire.ACL(31, "x509", "CN=app\\, the first")))(t)
+	require.ErrorContains(t, must.Err(wireCreate(none, "/open", wire.ACL(31, "auth", ""))), "-114")
 	for _, path := range []string{"/mine", "/named"} {
-		_, _, err = none.GetData(path, false)
-		require.ErrorContains(t, err, "-102")
+		require.ErrorContains(t, must.Err2(none.GetData(path, false)), "-102")
 		app.MustGetData(t, path, false)
 		root.MustSetData(t, path, nil, -1)
 	}
 
 	// The packet of scheme x509 proves the certificate once more, and nothing without one.
-	rep := app.MustDo(t, wire.Auth("x509", nil))
-	require.EqualValues(t, 0, rep.Header.Err)
+	require.EqualValues(t, 0, app.MustDo(t, wire.Auth("x509", nil)).Header.Err)
 	require.Equal(t, "ip:127.0.0.1 x509:CN=app\\, the first", whoAmI(t, app))
-	rep = none.MustDo(t, wire.Auth("x509", []byte("CN=app")))
-	require.EqualValues(t, -115, rep.Header.Err)
+	require.EqualValues(t, -115, none.MustDo(t, wire.Auth("x509", []byte("CN=app"))).Header.Err)
 	require.NoError(t, none.WaitClosed())
 }
 
@@ -159,8 +148,7 @@ func TestTLSRefuses(t *testing.T) {
 		"expired":     v.ca.Issue(pki.Options{Name: "app", NotAfter: time.Now().Add(-time.Minute)}),
 		"of a server": v.ca.Issue(pki.Options{Name: "app", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
 	} {
-		_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(l)})
-		require.Error(t, err, name)
+		require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(l)})), name)
 	}
 	eventually(t, func() bool { return v.Metrics.TlsFailed.Total() == 4 }, "four handshakes failed")
 	require.Zero(t, v.Metrics.TlsUnfinished.Load())
@@ -182,8 +170,7 @@ func TestRevokedClient(t *testing.T) {
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour), bad.Cert)...))
 	v.Server = running(t, cfg, Options{FS: v.fs})
 	v.dial(t, good)
-	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(bad)})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(bad)})))
 }
 
 func TestPortUnification(t *testing.T) {
@@ -203,27 +190,22 @@ func TestPortUnification(t *testing.T) {
 	// The rest of a frame may be slow to come.
 	nc := dialRaw(t, v.Server)
 	for _, c := range []byte("srvr") {
-		_, err = nc.Write([]byte{c})
-		require.NoError(t, err)
+		must.Do(nc.Write([]byte{c}))(t)
 	}
-	got := must.ReadAll(t, nc)
-	require.Contains(t, string(got), "Mode: standalone")
+	require.Contains(t, string(must.ReadAll(t, nc)), "Mode: standalone")
 }
 
 // fourLetters sends a word, over TLS if cfg is set, and returns the answer, which must end in an orderly way.
 func fourLetters(t testing.TB, addr, word string, cfg *tls.Config) string {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
+	nc := must.Do(net.Dial("tcp", addr))(t)
 	defer nc.Close()
 	if cfg != nil {
 		nc = tls.Client(nc, cfg)
 	}
 	_ = nc.SetDeadline(time.Now().Add(hangGuard))
-	_, err = io.WriteString(nc, word)
-	require.NoError(t, err)
-	got, err := io.ReadAll(nc) // without the end of TLS before that of TCP this would be an error
-	require.NoError(t, err)
+	must.Do(io.WriteString(nc, word))(t)
+	got := must.ReadAll(t, nc) // without the end of TLS before that of TCP this would be an error
 	return string(got)
 }
 
@@ -236,8 +218,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	var requests atomic.Int64
 	for i := range 8 {
-		c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: old})
-		require.NoError(t, err)
+		c := must.Do(wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: old}))(t)
 		defer c.Close()
 		path := fmt.Sprintf("/n%d", i)
 		c.MustCreate(t, path, nil, 1)
@@ -276,8 +257,7 @@ func TestSlowHandshakes(t *testing.T) {
 	v := serveTLS(t, cfg, nil)
 	var slow []net.Conn
 	for range 40 {
-		nc, err := net.Dial("tcp", v.SecureAddr().String())
-		require.NoError(t, err)
+		nc := must.Do(net.Dial("tcp", v.SecureAddr().String()))(t)
 		defer nc.Close()
 		_, _ = nc.Write([]byte{0x16, 3, 1, 2, 0, 1})
 		slow = append(slow, nc)
@@ -292,8 +272,7 @@ func TestSlowHandshakes(t *testing.T) {
 	}, "a good one is served")
 	for _, nc := range slow {
 		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
-		_, err := io.ReadAll(nc)
-		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NotErrorIs(t, must.Err(io.ReadAll(nc)), os.ErrDeadlineExceeded)
 	}
 	eventually(t, func() bool { return v.front.Conns.Len() == 1 }, "only the good one is left")
 	require.Zero(t, v.Metrics.TlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
@@ -321,8 +300,7 @@ func TestHandshakeLimit(t *testing.T) {
 		})
 	}
 	eventually(t, func() bool { return v.Metrics.TlsUnfinished.Load() == 3 }, "three have begun")
-	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: client})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(v.SecureAddr().String(), wire.Options{TLS: client})))
 	eventually(t, func() bool { return v.Metrics.TlsExceeded.Total() == 1 }, "the fourth is counted")
 	close(block)
 	wg.Wait()
@@ -336,16 +314,14 @@ func TestDeafTLSClient(t *testing.T) {
 	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
 	writer := dialWire(t, v.Server, wire.Options{})
 	writer.MustCreate(t, "/big", make([]byte, 500_000), 0)
-	nc, err := tls.Dial("tcp", v.SecureAddr().String(), client)
-	require.NoError(t, err)
+	nc := must.Do(tls.Dial("tcp", v.SecureAddr().String(), client))(t)
 	defer nc.Close()
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
 	var requests []byte
 	for i := range 50 {
 		requests = frame(requests, int32(i+1), wire.GetData("/big", true))
 	}
-	_, err = nc.Write(requests)
-	require.NoError(t, err)
+	must.Do(nc.Write(requests))(t)
 	for range 20 {
 		begin := time.Now()
 		writer.MustSetData(t, "/big", make([]byte, 500_000), -1)
@@ -378,14 +354,11 @@ func TestIdleTLSConnectionsAreSmall(t *testing.T) {
 	before := use()
 	var conns []*tls.Conn
 	for range n {
-		nc, err := tls.Dial("tcp", v.SecureAddr().String(), client)
-		require.NoError(t, err)
+		nc := must.Do(tls.Dial("tcp", v.SecureAddr().String(), client))(t)
 		defer nc.Close()
 		hello(t, nc, wire.Options{TimeoutMs: 60_000})
-		_, err = nc.Write(frame(nil, -2, wire.Ping()))
-		require.NoError(t, err)
-		_, err = wire.ReadFrame(bufio.NewReader(nc))
-		require.NoError(t, err)
+		must.Do(nc.Write(frame(nil, -2, wire.Ping())))(t)
+		must.Do(wire.ReadFrame(bufio.NewReader(nc)))(t)
 		conns = append(conns, nc)
 	}
 	both := int(use()-before) / n

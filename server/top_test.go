@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -50,8 +51,7 @@ func TestTop(t *testing.T) {
 	for range 3 {
 		ops = append(ops, wire.SetData("/in-multi", nil, -1))
 	}
-	_, err := c.Multi(ops...)
-	require.NoError(t, err)
+	must.Do(c.Multi(ops...))(t)
 
 	all := top(t, s, "", superUser)
 	require.True(t, all.Enabled)

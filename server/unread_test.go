@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -28,8 +29,7 @@ func TestClientsThatReadNothingHoldLittle(t *testing.T) {
 		nc := dialRaw(t, s)
 		require.NoError(t, nc.SetReadBuffer(16<<10))
 		hello(t, nc, wire.Options{TimeoutMs: 60_000})
-		_, err := nc.Write(ask)
-		require.NoError(t, err)
+		must.Do(nc.Write(ask))(t)
 		last = nc
 	}
 	held := func() (waiting, bytes int) {
@@ -49,8 +49,6 @@ func TestClientsThatReadNothingHoldLittle(t *testing.T) {
 	require.Less(t, bytes, most)
 
 	for range 20 {
-		body, err := wire.ReadFrame(last)
-		require.NoError(t, err)
-		require.Greater(t, len(body), reply)
+		require.Greater(t, len(must.Do(wire.ReadFrame(last))(t)), reply)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -20,13 +21,10 @@ import (
 func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxWatches = 3
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/a", []byte("x"), 0)
-	require.NoError(t, err)
+	s, c := serveOne(t, cfg)
+	must.Do(c.Create("/a", []byte("x"), 0))(t)
 	for _, path := range []string{"/w1", "/w2"} {
-		_, err = c.Exists(path, true)
-		require.ErrorIs(t, err, proto.ErrNoNode)
+		require.ErrorIs(t, must.Err(c.Exists(path, true)), proto.ErrNoNode)
 	}
 	c.MustGetData(t, "/a", true)
 	for _, r := range []wire.Request{wire.Exists("/w3", true), wire.GetData("/", true), wire.GetChildren("/", true),
@@ -35,23 +33,18 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
 		require.Empty(t, rep.Body)
 	}
-	_, err = c.Children("/a", true) // another watch on a path that is watched
-	require.NoError(t, err)
+	must.Do(c.Children("/a", true))(t) // another watch on a path that is watched
 	c.MustGetData(t, "/", false)
-	_, err = c.SetData("/a", nil, -1) // one watch on /a fires, the other stays
-	require.NoError(t, err)
-	_, err = c.Exists("/w4", true)
-	require.ErrorIs(t, err, proto.ErrThrottledOp)
+	must.Do(c.SetData("/a", nil, -1))(t) // one watch on /a fires, the other stays
+	require.ErrorIs(t, must.Err(c.Exists("/w4", true)), proto.ErrThrottledOp)
 	c.MustDo(t, wire.RemoveWatches("/w1", proto.WatcherAny))
-	_, err = c.Exists("/w4", true)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists("/w4", true)), proto.ErrNoNode)
 
 	// A client that comes back with more watches than that is not served: it would believe that it watches.
 	other := dialWire(t, s, wire.Options{})
 	rep := other.MustDo(t, wire.SetWatches(1, []string{"/a"}, []string{"/b"}, []string{"/c"}))
 	require.NoError(t, rep.Err())
-	_, err = other.Do(wire.SetWatches(1, []string{}, []string{"/x", "/y", "/z"}, []string{}))
-	require.Error(t, err)
+	require.Error(t, must.Err(other.Do(wire.SetWatches(1, []string{}, []string{"/x", "/y", "/z"}, []string{}))))
 	require.NoError(t, other.WaitClosed())
 }
 
@@ -60,31 +53,23 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxWatchBytes = 300
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, cfg)
 	path := func(name string, n int) string { return "/" + name + strings.Repeat("x", n-1-len(name)) }
 	a, b := path("a", 100), path("b", 150)
 	c.MustCreate(t, a, []byte("x"), 0)
 	c.MustGetData(t, a, true)
-	_, err := c.Exists(b, true)
-	require.ErrorIs(t, err, proto.ErrNoNode)
-	_, err = c.Children(a, true)
-	require.NoError(t, err, "a path that is watched counts once")
+	require.ErrorIs(t, must.Err(c.Exists(b, true)), proto.ErrNoNode)
+	require.NoError(t, must.Err(c.Children(a, true)), "a path that is watched counts once")
 	for _, r := range []wire.Request{wire.Exists(path("c", 51), true), wire.AddWatch(path("c", 51), 1)} {
-		rep := c.MustDo(t, r)
-		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
+		require.Equal(t, proto.ErrThrottledOp, c.MustDo(t, r).Header.Err)
 	}
-	_, err = c.Do(wire.AddWatch(path("d", 50), 1))
-	require.NoError(t, err, "the limit itself is allowed")
+	require.NoError(t, must.Err(c.Do(wire.AddWatch(path("d", 50), 1))), "the limit itself is allowed")
 	require.Equal(t, 300, watchedBytes(t, s))
-	_, err = c.Exists("/", true)
-	require.ErrorIs(t, err, proto.ErrThrottledOp)
+	require.ErrorIs(t, must.Err(c.Exists("/", true)), proto.ErrThrottledOp)
 
-	_, err = c.Create(b, nil, 0) // its watch fires
-	require.NoError(t, err)
+	must.Do(c.Create(b, nil, 0))(t) // its watch fires
 	c.MustDo(t, wire.RemoveWatches(path("d", 50), proto.WatcherAny))
-	_, err = c.Exists(path("c", 200), true)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists(path("c", 200), true)), proto.ErrNoNode)
 
 	// Another connection has a limit of its own, and paths that both watch are stored once.
 	other := dialWire(t, s, wire.Options{})
@@ -96,8 +81,7 @@ func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 		"long":  append(slices.Repeat([]string{path("f", 200)}, 100), path("g", 101)),
 	} {
 		late := dialWire(t, s, wire.Options{})
-		_, err = late.Do(wire.SetWatches(1, []string{}, brought, []string{}))
-		require.Error(t, err, name)
+		require.Error(t, must.Err(late.Do(wire.SetWatches(1, []string{}, brought, []string{}))), name)
 		require.NoError(t, late.WaitClosed(), name)
 	}
 	other.Close()
@@ -137,8 +121,7 @@ func TestMemoryOfAllWatchesIsLimited(t *testing.T) {
 
 	modest := dialWire(t, s, wire.Options{})
 	for i := range 5 {
-		_, err := modest.Exists(path(100, i), true)
-		require.ErrorIs(t, err, proto.ErrNoNode, "others leave room")
+		require.ErrorIs(t, must.Err(modest.Exists(path(100, i), true)), proto.ErrNoNode, "others leave room")
 	}
 	var many []string
 	for i := range 500 {
@@ -147,8 +130,7 @@ func TestMemoryOfAllWatchesIsLimited(t *testing.T) {
 	for name, paths := range map[string][]string{"long": many, "a name beyond what is left": {path(1, 0) +
 		strings.Repeat("x", 500_000)}} {
 		late := dialWire(t, s, wire.Options{})
-		_, err := late.Do(wire.SetWatches(1, nil, paths, nil))
-		require.Error(t, err, name)
+		require.Error(t, must.Err(late.Do(wire.SetWatches(1, nil, paths, nil))), name)
 		require.NoError(t, late.WaitClosed(), name)
 	}
 	for _, c := range greedy {
@@ -157,8 +139,7 @@ func TestMemoryOfAllWatchesIsLimited(t *testing.T) {
 	eventually(t, func() bool { return gathered(t, s, "warren_server_watch_memory_bytes") < most/4 },
 		"the memory is given back")
 	late := dialWire(t, s, wire.Options{})
-	rep := late.MustDo(t, wire.SetWatches(1, nil, many[:50], nil))
-	require.NoError(t, rep.Err())
+	require.NoError(t, late.MustDo(t, wire.SetWatches(1, nil, many[:50], nil)).Err())
 	eventually(t, func() bool { return watchedBytes(t, s) == 55*5001 }, "all that others watched is given back")
 }
 
@@ -171,8 +152,7 @@ func watchedBytes(t *testing.T, s *Server) int {
 // gathered is a metric without labels.
 func gathered(t *testing.T, s *Server, name string) float64 {
 	t.Helper()
-	families, err := s.Registry.Gather()
-	require.NoError(t, err)
+	families := must.Do(s.Registry.Gather())(t)
 	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
 	require.GreaterOrEqual(t, i, 0)
 	m := families[i].Metric[0]

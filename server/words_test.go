@@ -51,8 +51,7 @@ func TestWordsLineByLine(t *testing.T) {
 	c.MustCreate(t, "/app", nil, proto.ModePersistent)
 	c.MustCreate(t, "/app/e1", nil, proto.ModeEphemeral)
 	c.MustGetData(t, "/app", true)
-	_, err := c.Exists("/app/none", true)
-	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.ErrorIs(t, must.Err(c.Exists("/app/none", true)), proto.ErrNoNode)
 	c.MustChildren(t, "/app", true)
 
 	ask := func(w string) string { // after the connection of the last word has ended
@@ -94,8 +93,7 @@ func TestWordsLineByLine(t *testing.T) {
 
 // TestMntrLinesParse matches every line with the expression of Telegraf, for which one bad line is an error.
 func TestMntrLinesParse(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	c.MustCreate(t, "/app", nil, proto.ModePersistent)
 	telegraf := regexp.MustCompile(`^zk_(\w+)\s+([\w\.\-]+)`)
 	lines := strings.Split(strings.TrimSuffix(word(t, s, "mntr"), "\n"), "\n")
@@ -125,8 +123,7 @@ func TestMntrLinesParse(t *testing.T) {
 
 // TestGoClientParsesTheWords uses the expressions of go-zookeeper.
 func TestGoClientParsesTheWords(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
+	s, c := serveOne(t, memConfig())
 	addr := []string{s.Addr().String()}
 	// A connection that has only read, or done nothing yet, is listed with all its fields too.
 	dialWire(t, s, wire.Options{})
@@ -156,8 +153,7 @@ func TestWordsBeforeAndAfterServing(t *testing.T) {
 		"stmk\x00\x00\x00\x00\x00\x00\x01\x32": "306", "hash": strings.TrimSuffix(not, "\n")} {
 		require.Equal(t, want, word(t, s, w), w)
 	}
-	_, err := wire.Dial(s.Addr().String(), wire.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(s.Addr().String(), wire.Options{})))
 }
 
 func TestWordsInPiecesAndWithTrailingBytes(t *testing.T) {
@@ -165,12 +161,10 @@ func TestWordsInPiecesAndWithTrailingBytes(t *testing.T) {
 	for _, pieces := range [][]string{{"ruok\r\n"}, {"r", "uok"}, {"ru", "ok\n"}, {"ruo", "k"}} {
 		nc := dialRaw(t, s)
 		for _, p := range pieces {
-			_, err := nc.Write([]byte(p))
-			require.NoError(t, err)
+			must.Do(nc.Write([]byte(p)))(t)
 		}
 		got := make([]byte, 5)
-		n, err := nc.Read(got)
-		require.NoError(t, err)
+		n := must.Do(nc.Read(got))(t)
 		require.Equal(t, "imok", string(got[:n]), pieces)
 	}
 }
@@ -184,17 +178,13 @@ func TestTraceMask(t *testing.T) {
 	require.Equal(t, "-2", word(t, s, "gtmk"))
 	nc := dialRaw(t, s)
 	for _, piece := range []string{"stm", "k\x00\x00", "\x00\x00\x00\x00", "\x01\x02\n"} {
-		_, err := nc.Write([]byte(piece))
-		require.NoError(t, err)
+		must.Do(nc.Write([]byte(piece)))(t)
 	}
-	got := must.ReadAll(t, nc)
-	require.Equal(t, "258", string(got))
+	require.Equal(t, "258", string(must.ReadAll(t, nc)))
 	half := dialRaw(t, s)
-	_, err := half.Write([]byte("stmk\x00\x00"))
-	require.NoError(t, err)
+	must.Do(half.Write([]byte("stmk\x00\x00")))(t)
 	require.NoError(t, half.CloseWrite())
-	got = must.ReadAll(t, half)
-	require.Empty(t, got)
+	require.Empty(t, must.ReadAll(t, half))
 	require.Equal(t, "258", word(t, s, "gtmk"))
 }
 

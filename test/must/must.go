@@ -15,6 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Do returns what a call has returned that has to succeed: must.Do(os.Stat(name))(t).
+func Do[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// Do2 is Do for a call with two results.
+func Do2[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
+	return func(t testing.TB) (V, W) {
+		t.Helper()
+		require.NoError(t, err)
+		return v, w
+	}
+}
+
 // ReadFile is os.ReadFile.
 func ReadFile(t testing.TB, name string) []byte {
 	t.Helper()
