@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -33,8 +34,7 @@ func (h *host) rounds(from proto.ServerID) (rounds []int64) {
 func (w *world) greet(to, as proto.ServerID) net.Conn {
 	w.t.Helper()
 	nc := w.connect(w.member(to).Election[0])
-	_, err := nc.Write(appendGreeting(nil, as, []string{"127.0.0.1:1"}))
-	require.NoError(w.t, err)
+	must.Do(nc.Write(appendGreeting(nil, as, []string{"127.0.0.1:1"})))(w.t)
 	return nc
 }
 
@@ -53,8 +53,7 @@ func requireRound(t *testing.T, nc net.Conn, round int64) {
 	t.Helper()
 	want := appendElection(nil, vote(0, round))
 	got := make([]byte, len(want))
-	_, err := io.ReadFull(nc, got)
-	require.NoError(t, err)
+	must.Do(io.ReadFull(nc, got))(t)
 	require.Equal(t, want, got)
 }
 
@@ -207,8 +206,7 @@ func TestLargerOpensTheConnection(t *testing.T) {
 	requireEnd(t, first)
 	one.peers.SendElection(vote(3, 2))
 	requireRound(t, second, 2)
-	_, err := second.Write(appendElection(nil, vote(1, 7)))
-	require.NoError(t, err)
+	must.Do(second.Write(appendElection(nil, vote(1, 7))))(t)
 	one.heard(3, 7)
 }
 
@@ -239,11 +237,9 @@ func TestSmallerIsCalledBack(t *testing.T) {
 	three := w.start(3, func(cfg *Config) { cfg.Timeouts.CallBack = time.Nanosecond })
 	asking := w.greet(3, 1)
 	requireEnd(t, asking)
-	nc, err := w.ports[w.member(1).Election[0]].Accept()
-	require.NoError(t, err)
+	nc := must.Do(w.ports[w.member(1).Election[0]].Accept())(t)
 	defer nc.Close()
-	id, _, err := readGreeting(nc)
-	require.NoError(t, err)
+	id, _ := must.Do2(readGreeting(nc))(t)
 	require.Equal(t, proto.ServerID(3), id)
 	three.peers.SendElection(vote(1, 1))
 	requireRound(t, nc, 1)
@@ -251,8 +247,7 @@ func TestSmallerIsCalledBack(t *testing.T) {
 	// To ask again means that it has lost the connection.
 	requireEnd(t, w.greet(3, 1))
 	requireEnd(t, nc)
-	again, err := w.ports[w.member(1).Election[0]].Accept()
-	require.NoError(t, err)
+	again := must.Do(w.ports[w.member(1).Election[0]].Accept())(t)
 	again.Close()
 }
 
@@ -261,11 +256,9 @@ func TestQuestionCrossesTheCall(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	three := w.start(3, func(cfg *Config) { cfg.Timeouts.CallBack = time.Hour })
 	three.peers.SendElection(vote(1, 1))
-	nc, err := w.ports[w.member(1).Election[0]].Accept()
-	require.NoError(t, err)
+	nc := must.Do(w.ports[w.member(1).Election[0]].Accept())(t)
 	defer nc.Close()
-	_, _, err = readGreeting(nc)
-	require.NoError(t, err)
+	must.Do2(readGreeting(nc))(t)
 	requireRound(t, nc, 1)
 	requireEnd(t, w.greet(3, 1))
 	three.peers.SendElection(vote(1, 2))
@@ -281,10 +274,8 @@ func TestLargerIsAsked(t *testing.T) {
 	one.peers.SendElection(vote(3, 5))
 	ln := w.ports[w.member(3).Election[0]]
 	for range 2 {
-		nc, err := ln.Accept()
-		require.NoError(t, err)
-		id, _, err := readGreeting(nc)
-		require.NoError(t, err)
+		nc := must.Do(ln.Accept())(t)
+		id, _ := must.Do2(readGreeting(nc))(t)
 		require.Equal(t, proto.ServerID(1), id)
 		requireEnd(t, nc)
 		nc.Close()
@@ -322,8 +313,7 @@ func TestAnonymousObservers(t *testing.T) {
 	two.peers.SendElection(vote(-2, 2))
 	requireRound(t, first, 1)
 	requireRound(t, second, 2)
-	_, err := first.Write(appendElection(nil, vote(2, 3)))
-	require.NoError(t, err)
+	must.Do(first.Write(appendElection(nil, vote(2, 3))))(t)
 	two.heard(-1, 3)
 	first.Close()
 	require.Eventually(t, func() bool { return two.peers.election.find(-1) == nil }, patience, time.Millisecond)
@@ -377,21 +367,18 @@ func TestElectionFrames(t *testing.T) {
 	one := w.start(1)
 	nc := w.greet(1, 3)
 	send := func(b ...byte) {
-		_, err := nc.Write(append(proto.AppendInt32(nil, int32(len(b))), b...))
-		require.NoError(t, err)
+		must.Do(nc.Write(append(proto.AppendInt32(nil, int32(len(b))), b...)))(t)
 	}
 	send(1)
 	send(make([]byte, 27)...)
 	send(make([]byte, 36)...)
 	send(make([]byte, frameMax)...) // version 0: a vote
-	_, err := nc.Write(appendElection(nil, vote(1, 9)))
-	require.NoError(t, err)
+	must.Do(nc.Write(appendElection(nil, vote(1, 9))))(t)
 	one.heard(3, 9)
 	require.Len(t, one.elected, 2)
 	for _, length := range []int32{0, -1, frameMax + 1, 0x7fffffff} {
 		nc = w.greet(1, 3)
-		_, err = nc.Write(proto.AppendInt32(nil, length))
-		require.NoError(t, err)
+		must.Do(nc.Write(proto.AppendInt32(nil, length)))(t)
 		requireEnd(t, nc)
 	}
 }
@@ -404,18 +391,15 @@ func TestWhatMayBeLost(t *testing.T) {
 	three.peers.SendElection(vote(1, 1))
 	ln := w.ports[w.member(1).Election[0]]
 	for i := range 3 {
-		nc, err := ln.Accept()
-		require.NoError(t, err)
-		_, _, err = readGreeting(nc)
-		require.NoError(t, err)
+		nc := must.Do(ln.Accept())(t)
+		must.Do2(readGreeting(nc))(t)
 		three.wait("PeerUp", func() bool { return len(three.up) == i+1 })
 		if i > 0 {
 			three.peers.SendElection(vote(1, 1))
 		}
 		requireRound(t, nc, 1)
 		if i == 2 {
-			_, err = nc.Write(appendElection(nil, vote(3, 2)))
-			require.NoError(t, err)
+			must.Do(nc.Write(appendElection(nil, vote(3, 2))))(t)
 			three.heard(1, 2)
 		}
 		nc.Close()
@@ -455,8 +439,7 @@ func TestPeerThatHangsUp(t *testing.T) {
 		}
 	})
 	for range 8 {
-		nc, err := ln.Accept()
-		require.NoError(t, err)
+		nc := must.Do(ln.Accept())(t)
 		nc.Close()
 	}
 	close(done)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Captured from ZooKeeper 3.8.0. Source: quorum-protocol 16 vectors 1 and 2.
@@ -20,8 +21,7 @@ func TestCapturedGreetings(t *testing.T) {
 	require.Equal(t, many, appendGreeting(nil, 3, []string{"127.0.0.1:23023", "127.0.0.2:23043"}))
 	for id, b := range map[proto.ServerID][]byte{2: one, 3: many, 5: unhex(t, "0000000000000005")} {
 		r := bytes.NewReader(append(b, "frame"...))
-		got, addresses, err := readGreeting(r)
-		require.NoError(t, err)
+		got, addresses := must.Do2(readGreeting(r))(t)
 		require.Equal(t, id, got)
 		require.Equal(t,
 			map[proto.ServerID][]string{2: {"127.0.0.1:23022"}, 3: {"127.0.0.1:23023", "127.0.0.2:23043"}}[id],
@@ -29,8 +29,7 @@ func TestCapturedGreetings(t *testing.T) {
 		rest, _ := io.ReadAll(r)
 		require.Equal(t, "frame", string(rest), "what follows is not read")
 		for n := range b {
-			_, _, err := readGreeting(bytes.NewReader(b[:n]))
-			require.ErrorIs(t, err, ErrGreeting, n)
+			require.ErrorIs(t, must.Err2(readGreeting(bytes.NewReader(b[:n]))), ErrGreeting, n)
 		}
 	}
 	require.Equal(t, "[::1]:3888", string(appendGreeting(nil, 1, []string{"[::1]:3888"})[20:]))

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -47,8 +48,7 @@ func newWorld(t *testing.T, voters, n int) *world {
 }
 
 func (w *world) port() string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(w.t, err)
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(w.t)
 	w.ports[ln.Addr().String()] = ln
 	return ln.Addr().String()
 }
@@ -82,9 +82,7 @@ func (w *world) start(id proto.ServerID, configure ...func(*Config)) *host {
 	for _, f := range configure {
 		f(&cfg)
 	}
-	var err error
-	h.peers, err = New(cfg)
-	require.NoError(w.t, err)
+	h.peers = must.Do(New(cfg))(w.t)
 	w.hosts[id] = h
 	w.t.Cleanup(h.stop)
 	h.peers.Start()
@@ -309,8 +307,8 @@ func (h *host) follow(leader *host) (mine, its *Link) {
 	return l, its
 }
 
-// linked starts the servers 3 and 1 of three, makes the second a follower of the first, and returns both and their ends
-// of the link. configure may change the configuration of the leader.
+// linked starts the servers 3 and 1 of three, makes the second a follower of the first, and returns both servers and
+// both ends of their link. configure may change the configuration of the leader.
 func linked(t *testing.T, configure ...func(*Config)) (leader, follower *host, mine, its *Link) {
 	t.Helper()
 	w := newWorld(t, 3, 3)
@@ -343,8 +341,7 @@ func (l *Link) why() error {
 // connect opens a plain connection to a port of a server.
 func (w *world) connect(address string) net.Conn {
 	w.t.Helper()
-	nc, err := new(net.Dialer).DialContext(context.Background(), "tcp", address)
-	require.NoError(w.t, err)
+	nc := must.Do(new(net.Dialer).DialContext(context.Background(), "tcp", address))(w.t)
 	w.t.Cleanup(func() { nc.Close() })
 	require.NoError(w.t, nc.SetDeadline(time.Now().Add(patience)))
 	return nc

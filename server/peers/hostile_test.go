@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -84,8 +85,7 @@ func TestIntroductions(t *testing.T) {
 		"the election port?": appendGreeting(nil, 1, []string{"a:1"}),
 	} {
 		nc := w.connect(w.member(3).Quorum[0])
-		_, err := nc.Write(b)
-		require.NoError(t, err)
+		must.Do(nc.Write(b))(t)
 		if tcp, ok := nc.(*net.TCPConn); ok {
 			require.NoError(t, tcp.CloseWrite())
 		}
@@ -127,8 +127,7 @@ func TestSilence(t *testing.T) {
 	for _, address := range []string{w.member(3).Quorum[0], w.member(3).Election[0]} {
 		for _, beginning := range []string{"", "\x00\x00\x00\x0b"} {
 			nc := w.connect(address)
-			_, err := io.WriteString(nc, beginning)
-			require.NoError(t, err)
+			must.Do(io.WriteString(nc, beginning))(t)
 			requireEnd(t, nc)
 		}
 		// Byte after byte does not prolong it.
@@ -196,16 +195,14 @@ func TestFloodOfOneAddress(t *testing.T) {
 	flood := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, 1)}}
 	var ended atomic.Int32
 	for range 20 {
-		nc, err := flood.DialContext(t.Context(), "tcp", address)
-		require.NoError(t, err)
+		nc := must.Do(flood.DialContext(t.Context(), "tcp", address))(t)
 		defer nc.Close()
 		go func() {
 			_, _ = nc.Read(make([]byte, 1))
 			ended.Add(1)
 		}()
 	}
-	_, err := member.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1}))
-	require.NoError(t, err)
+	must.Do(member.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1})))(t)
 	require.Eventually(t, func() bool {
 		leader.mu.Lock()
 		defer leader.mu.Unlock()
@@ -223,11 +220,9 @@ func TestLyingLengths(t *testing.T) {
 	for range 20 {
 		nc := w.connect(w.member(3).Quorum[0])
 		b := AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1})
-		_, err := nc.Write(proto.AppendInt32(appendHead(b, proto.PacketRequest, 0), 64<<20))
-		require.NoError(t, err)
+		must.Do(nc.Write(proto.AppendInt32(appendHead(b, proto.PacketRequest, 0), 64<<20)))(t)
 		nc = w.greet(3, anonymousID)
-		_, err = nc.Write(proto.AppendInt32(nil, frameMax))
-		require.NoError(t, err)
+		must.Do(nc.Write(proto.AppendInt32(nil, frameMax)))(t)
 	}
 	leader.wait("all", func() bool { return len(leader.links) == 20 && len(leader.up) == 20 })
 	runtime.ReadMemStats(&after)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // pieces gives a stream in pieces of random length, as a socket does.
@@ -97,19 +98,16 @@ func TestInputWithABody(t *testing.T) {
 	in := newTestInput(&pieces{stream, r, 3000})
 	var got []Packet
 	for len(got) < len(want)+1 {
-		b, err := in.next(make([]Packet, 0, 64))
-		require.NoError(t, err)
+		b := must.Do(in.next(make([]Packet, 0, 64)))(t)
 		got = append(got, b...)
 	}
 	require.Equal(t, append(want, Packet{Type: proto.PacketSnap, Zxid: 9}), got)
 	read := make([]byte, len(body))
-	_, err := io.ReadFull(in, read)
-	require.NoError(t, err)
+	must.Do(io.ReadFull(in, read))(t)
 	require.Equal(t, body, read)
 	require.NoError(t, in.checkSignature())
 	for got = nil; len(got) < len(after); {
-		b, err := in.next(make([]Packet, 0, 64))
-		require.NoError(t, err)
+		b := must.Do(in.next(make([]Packet, 0, 64)))(t)
 		got = append(got, b...)
 	}
 	require.Equal(t, after, got)

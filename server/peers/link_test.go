@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -150,8 +151,7 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 		mine.Flush()
 	}
 	round()
-	allocations := testing.AllocsPerRun(100, round)
-	require.Less(t, allocations, 50.0, "100 packets")
+	require.Less(t, testing.AllocsPerRun(100, round), 50.0, "100 packets")
 	leader.waitPackets(its.ID, 100*100)
 }
 
@@ -501,8 +501,7 @@ func TestAnonymousLearners(t *testing.T) {
 		{Type: proto.PacketObserverInfo, Data: proto.AppendInt64(nil, -1)},
 		{Type: proto.PacketObserverInfo, Data: proto.AppendInt64(nil, int64(anonymousID))},
 	} {
-		_, err := w.connect(w.member(3).Quorum[0]).Write(first.AppendTo(nil))
-		require.NoError(t, err)
+		must.Do(w.connect(w.member(3).Quorum[0]).Write(first.AppendTo(nil)))(t)
 		id := zab.LinkID(i + 1)
 		leader.wait("an observer", func() bool { return leader.links[id] != nil && len(leader.links[id].packets) > 0 })
 		require.Equal(t, proto.ServerID(-i-1), leader.links[id].link.Peer)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // script is a Listen that fails as it is told, and then binds a free port.
@@ -164,8 +165,7 @@ func TestValidate(t *testing.T) {
 		cfg.Handler = &host{}
 		return cfg
 	}
-	_, err := New(valid())
-	require.NoError(t, err)
+	must.Do(New(valid()))(t)
 	for want, change := range map[string]func(*Config){
 		"Handler is missing":                      func(c *Config) { c.Handler = nil },
 		"Limits":                                  func(c *Config) { c.Limits.DataMax = 0 },
@@ -182,7 +182,6 @@ func TestValidate(t *testing.T) {
 	} {
 		cfg := valid()
 		change(&cfg)
-		_, err := New(cfg)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Err(New(cfg)), want)
 	}
 }

@@ -11,17 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
 // withMasterPort gives a server a port for observers that was free, and returns its address.
 func withMasterPort(t *testing.T, w *world, id proto.ServerID) (configure func(*Config), address string) {
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Do(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	number := ln.Addr().(*net.TCPAddr).Port
 	require.NoError(t, ln.Close())
-	host, _, err := net.SplitHostPort(w.member(id).Quorum[0])
-	require.NoError(t, err)
+	host, _ := must.Do2(net.SplitHostPort(w.member(id).Quorum[0]))(t)
 	return func(c *Config) { c.MasterPort = number }, net.JoinHostPort(host, strconv.Itoa(number))
 }
 
@@ -56,8 +55,7 @@ func TestNoMasterPort(t *testing.T) {
 	require.Empty(t, observer.peers.masterAddresses(w.member(2)))
 	cfg := testConfig(t, 2, w.members)
 	cfg.Handler, cfg.MasterPort = observer, 70_000
-	_, err := New(cfg)
-	require.ErrorContains(t, err, "MasterPort 70000 is not a port")
+	require.ErrorContains(t, must.Err(New(cfg)), "MasterPort 70000 is not a port")
 }
 
 // Only an observer of the ensemble is heard on the port for observers, whatever bytes come; the others go on.
@@ -94,11 +92,9 @@ func TestHostileBytesOnTheMasterPort(t *testing.T) {
 		require.Zero(t, n, name)
 	}
 	good := w.connect(address)
-	_, err := good.Write(AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 3}))
-	require.NoError(t, err)
+	must.Do(good.Write(AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 3})))(t)
 	master.wait("the observer", func() bool { return len(master.links) == 1 && master.links[1].link != nil })
-	_, err = good.Write(proto.AppendInt32(appendHead(nil, proto.PacketRequest, 0), -7))
-	require.NoError(t, err)
+	must.Do(good.Write(proto.AppendInt32(appendHead(nil, proto.PacketRequest, 0), -7)))(t)
 	master.waitClosed(1)
 }
 
@@ -108,8 +104,7 @@ func TestSlowObserverIsDropped(t *testing.T) {
 	configure, address := withMasterPort(t, w, 2)
 	master := w.start(2, configure, func(c *Config) { c.Limits.MasterQueue = 1 << 20 })
 	slow := w.connect(address)
-	_, err := slow.Write(AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 3}))
-	require.NoError(t, err)
+	must.Do(slow.Write(AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 3})))(t)
 	master.wait("the observer", func() bool { return len(master.links) == 1 && master.links[1].link != nil })
 	link := master.links[1].link
 	payload := make([]byte, 64<<10)

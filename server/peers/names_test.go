@@ -190,8 +190,7 @@ func TestServerThatMoved(t *testing.T) {
 					}
 				})
 				began := time.Now()
-				nc, err := p.dialAny(t.Context(), []string{"b:2"}, false)
-				require.NoError(t, err)
+				nc := must.Do(p.dialAny(t.Context(), []string{"b:2"}, false))(t)
 				require.Equal(t, v.late, time.Since(began))
 				require.NoError(t, nc.Close())
 				want := []string{"192.0.2.7:2"}
@@ -213,8 +212,7 @@ func dialler(t *testing.T, configure func(*Config)) *Peers {
 		{ID: 2, Election: []string{"b:1"}, Quorum: []string{"b:2"}}})
 	cfg.Handler = &host{}
 	configure(&cfg)
-	p, err := New(cfg)
-	require.NoError(t, err)
+	p := must.Do(New(cfg))(t)
 	p.names.mu.members = map[string]bool{"b": true}
 	t.Cleanup(p.Stop)
 	return p
@@ -235,11 +233,10 @@ func TestConnectionToAWrongAddress(t *testing.T) {
 				cfg.Dial = func(context.Context, string, string) (net.Conn, error) { return near, nil }
 			})
 			began := time.Now()
-			_, err := p.dialAny(t.Context(), []string{"b:2"}, false)
-			require.NoError(t, err)
+			must.Do(p.dialAny(t.Context(), []string{"b:2"}, false))(t)
 			require.Equal(t, p.cfg.Timeouts.Resolve, time.Since(began))
 			require.NoError(t, far.SetReadDeadline(time.Now().Add(time.Hour)))
-			_, err = far.Read(make([]byte, 1))
+			_, err := far.Read(make([]byte, 1))
 			var timeout net.Error
 			require.Equal(t, answer == "192.0.2.1", errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
 			near.Close()
@@ -260,8 +257,7 @@ func TestKnownAddressesFail(t *testing.T) {
 		began := time.Now()
 		// the name server is known to be slow from then on
 		for _, want := range []time.Duration{p.cfg.Timeouts.Resolve, 0, 0} {
-			_, err := p.dialAny(t.Context(), []string{"b:2"}, false)
-			require.ErrorContains(t, err, "refused\nrefused")
+			require.ErrorContains(t, must.Err(p.dialAny(t.Context(), []string{"b:2"}, false)), "refused\nrefused")
 			require.Equal(t, want, time.Since(began))
 			began = time.Now()
 		}
@@ -277,18 +273,15 @@ func TestNoAddress(t *testing.T) {
 		_, err := p.dialAny(t.Context(), []string{"b:2"}, false)
 		require.ErrorContains(t, err, "peers: resolve b: no address")
 		s.set(func() { s.fails = errServFail })
-		_, err = p.dialAny(t.Context(), []string{"b:2"}, false)
-		require.ErrorIs(t, err, errServFail)
+		require.ErrorIs(t, must.Err(p.dialAny(t.Context(), []string{"b:2"}, false)), errServFail)
 		require.Zero(t, time.Since(began))
 		s.set(func() { s.silent = true })
-		_, err = p.dialAny(t.Context(), []string{"b:2"}, false)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, must.Err(p.dialAny(t.Context(), []string{"b:2"}, false)), context.DeadlineExceeded)
 		require.LessOrEqual(t, time.Since(began), p.cfg.Timeouts.Connect+p.cfg.Timeouts.Stagger)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began = time.Now()
-		_, err = p.dialAny(ctx, []string{"b:2"}, false)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, must.Err(p.dialAny(ctx, []string{"b:2"}, false)), context.Canceled)
 		require.LessOrEqual(t, time.Since(began), time.Second+p.cfg.Timeouts.Stagger)
 	})
 }
@@ -302,24 +295,21 @@ func TestOneLookupOfAName(t *testing.T) {
 		p := dialler(t, s.configure(map[string][]string{"b": {"192.0.2.1"}}))
 		p.cfg.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
 		for range 100 {
-			_, err := p.dialAny(t.Context(), []string{"b:1", "b:2"}, false)
-			require.Error(t, err)
+			require.Error(t, must.Err(p.dialAny(t.Context(), []string{"b:1", "b:2"}, false)))
 		}
 		time.Sleep(lookupMax + time.Second)
 		s.set(func() {
 			require.Equal(t, 1, s.asked)
 			require.Zero(t, s.asking["b"])
 		})
-		_, err := p.dialAny(t.Context(), []string{"b:2"}, false)
-		require.Error(t, err)
+		require.Error(t, must.Err(p.dialAny(t.Context(), []string{"b:2"}, false)))
 		p.Stop()
 		s.set(func() {
 			require.Equal(t, 2, s.asked)
 			require.Equal(t, 1, s.most)
 			require.Zero(t, s.asking["b"])
 		})
-		_, err = p.dialAny(t.Context(), []string{"b:2"}, false)
-		require.ErrorIs(t, err, errStopped)
+		require.ErrorIs(t, must.Err(p.dialAny(t.Context(), []string{"b:2"}, false)), errStopped)
 	})
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
 func unhex(t testing.TB, words string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(words, " ", ""))
-	require.NoError(t, err)
+	b := must.Do(hex.DecodeString(strings.ReplaceAll(words, " ", "")))(t)
 	return b
 }
 
@@ -38,15 +38,12 @@ func TestCapturedNotifications(t *testing.T) {
 		frame := unhex(t, v.bytes)
 		require.Equal(t, frame, appendElection(nil, &v.want))
 		var got zab.Message
-		ok, err := decodeElection(frame[4:], &got)
-		require.NoError(t, err)
-		require.True(t, ok)
+		require.True(t, must.Do(decodeElection(frame[4:], &got))(t))
 		require.Equal(t, v.want, got)
 	}
 	var got zab.Message
-	ok, err := decodeElection(
-		unhex(t, "00000000 0000000000000001 0000000000000000 0000000000000001 0000000000000000 00000001"), &got)
-	require.NoError(t, err)
+	ok := must.Do(decodeElection(
+		unhex(t, "00000000 0000000000000001 0000000000000000 0000000000000001 0000000000000000 00000001"), &got))(t)
 	require.True(t, ok)
 	require.Equal(t, zab.Message{Type: zab.Notification, Vote: zab.Vote{Leader: 1}, Round: 1}, got,
 		"of 40 bytes the version is not read")
@@ -86,9 +83,7 @@ func TestNotificationLengths(t *testing.T) {
 	require.ErrorContains(t, err, "configuration is null")
 	old := append([]byte(nil), whole...)
 	old[39] = 1 // a version without configuration
-	ok, err := decodeElection(old, &m)
-	require.NoError(t, err)
-	require.True(t, ok)
+	require.True(t, must.Do(decodeElection(old, &m))(t))
 	require.Nil(t, m.Config)
 	require.EqualValues(t, 1, m.Version)
 }
@@ -102,9 +97,7 @@ func TestNotificationWithLineage(t *testing.T) {
 		frame := appendElection(nil, &want)
 		require.EqualValues(t, len(frame)-4, binary.BigEndian.Uint32(frame))
 		var got zab.Message
-		ok, err := decodeElection(frame[4:], &got)
-		require.NoError(t, err)
-		require.True(t, ok)
+		require.True(t, must.Do(decodeElection(frame[4:], &got))(t))
 		require.Equal(t, want, got)
 
 		plain := want
@@ -112,15 +105,11 @@ func TestNotificationWithLineage(t *testing.T) {
 		short := appendElection(nil, &plain)
 		require.Equal(t, short[4:], frame[4:len(short)])
 		for n := len(short); n < len(frame); n++ { // cut short, or of a later version, it is none
-			ok, err = decodeElection(frame[4:n], &got)
-			require.NoError(t, err)
-			require.True(t, ok)
+			require.True(t, must.Do(decodeElection(frame[4:n], &got))(t))
 			require.Equal(t, plain, got, n)
 		}
 		frame[len(short)+trailerSize+2]++
-		ok, err = decodeElection(frame[4:], &got)
-		require.NoError(t, err)
-		require.True(t, ok)
+		require.True(t, must.Do(decodeElection(frame[4:], &got))(t))
 		require.Equal(t, plain, got)
 	}
 }
@@ -136,16 +125,12 @@ func TestProbes(t *testing.T) {
 		require.Less(t, len(frame)-4, notificationMin)
 		require.EqualValues(t, len(frame)-4, frame[3])
 		var got zab.Message
-		ok, err := decodeElection(frame[4:], &got)
-		require.NoError(t, err)
-		require.True(t, ok)
+		require.True(t, must.Do(decodeElection(frame[4:], &got))(t))
 		require.Equal(t, want, got)
 		for _, other := range [][]byte{
 			frame[4 : len(frame)-1], append(frame[4:len(frame):len(frame)], 0), append([]byte{0}, frame[5:]...),
 		} {
-			ok, err = decodeElection(other, &got)
-			require.NoError(t, err)
-			require.False(t, ok)
+			require.False(t, must.Do(decodeElection(other, &got))(t))
 		}
 	}
 	require.Nil(t, appendElection(nil, &zab.Message{Type: zab.Ack}))
@@ -172,8 +157,7 @@ func FuzzNotification(f *testing.F) {
 				m.Config = []byte{}
 			}
 		}
-		ok, err = decodeElection(appendElection(nil, &m)[4:], &again)
-		require.NoError(t, err)
+		ok = must.Do(decodeElection(appendElection(nil, &m)[4:], &again))(t)
 		require.True(t, ok)
 		require.Equal(t, m, again)
 	})

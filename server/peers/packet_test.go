@@ -14,14 +14,14 @@ import (
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
 // captured returns packets that were captured from ZooKeeper, by their label. Source: quorum-protocol 16.
 func captured(t testing.TB) map[string][]byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "proto", "testdata", "golden", "quorum.hex"))
-	require.NoError(t, err)
+	f := must.Do(os.Open(filepath.Join("..", "..", "proto", "testdata", "golden", "quorum.hex")))(t)
 	defer f.Close()
 	packets := map[string][]byte{}
 	label := ""
@@ -31,8 +31,7 @@ func captured(t testing.TB) map[string][]byte {
 		if len(words) > 0 && !strings.HasPrefix(text, " ") {
 			label, words = words[0], words[1:]
 		}
-		b, err := hex.DecodeString(strings.Join(words, ""))
-		require.NoError(t, err)
+		b := must.Do(hex.DecodeString(strings.Join(words, "")))(t)
 		if len(b) > 0 {
 			packets[label] = append(packets[label], b...)
 		}
@@ -52,9 +51,7 @@ func testLink() *Link {
 func decodeWhole(t testing.TB, b []byte) Packet {
 	t.Helper()
 	var p Packet
-	n, err := p.decode(b, 1<<20)
-	require.NoError(t, err)
-	require.Equal(t, len(b), n)
+	require.Equal(t, len(b), must.Do(p.decode(b, 1<<20))(t))
 	require.NoError(t, p.check())
 	return p
 }
@@ -269,17 +266,14 @@ func TestTxnsAndCommits(t *testing.T) {
 
 func TestIdentities(t *testing.T) {
 	p := decodeWhole(t, captured(t)["Q23"])
-	ids, err := p.Identities()
-	require.NoError(t, err)
+	ids := must.Do(p.Identities())(t)
 	require.Len(t, ids, 1)
 	require.Equal(t, p.Authinfo, appendIdentities(nil, ids))
 	p.Authinfo = nil
-	ids, err = p.Identities()
-	require.NoError(t, err)
+	ids = must.Do(p.Identities())(t)
 	require.Nil(t, ids)
 	p.Authinfo = []byte{0, 0, 0, 9}
-	_, err = p.Identities()
-	require.ErrorIs(t, err, ErrPacket)
+	require.ErrorIs(t, must.Err(p.Identities()), ErrPacket)
 }
 
 // Packets that break a bound are refused as soon as it is visible, others are waited for.
@@ -320,8 +314,7 @@ func TestPacketBounds(t *testing.T) {
 		require.ErrorContains(t, err, v.want, name)
 	}
 	var p Packet
-	_, err := p.decode(ids(1, 97), 100)
-	require.ErrorContains(t, err, "allowed are 100 for all")
+	require.ErrorContains(t, must.Err(p.decode(ids(1, 97), 100)), "allowed are 100 for all")
 }
 
 // Null and empty are different things.
@@ -331,9 +324,7 @@ func TestNullAndEmpty(t *testing.T) {
 	} {
 		b := want.AppendTo(nil)
 		var got Packet
-		n, err := got.decode(b, 100)
-		require.NoError(t, err)
-		require.Equal(t, len(b), n)
+		require.Equal(t, len(b), must.Do(got.decode(b, 100))(t))
 		require.Equal(t, want, got)
 	}
 }
@@ -414,8 +405,7 @@ func FuzzPacket(f *testing.F) {
 		if n == 0 || err != nil {
 			return
 		}
-		again := p.AppendTo(nil)
-		require.Equal(t, b[:n], again)
+		require.Equal(t, b[:n], p.AppendTo(nil))
 		_, _ = p.Identities()
 		if p.check() != nil {
 			return

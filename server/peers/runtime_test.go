@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -155,8 +156,7 @@ func TestHandlerIsCalledForOneConnectionAtATime(t *testing.T) {
 	})
 	t.Cleanup(proceed) // before the server is stopped
 	first := w.greet(1, 3)
-	_, err := first.Write(appendElection(nil, vote(1, 1)))
-	require.NoError(t, err)
+	must.Do(first.Write(appendElection(nil, vote(1, 1))))(t)
 	<-s.waits
 	second := w.greet(1, 3)
 	requireEnd(t, first)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -137,10 +138,8 @@ func TestSecurityRefuses(t *testing.T) {
 			two := w.start(2, r.configure)
 			address, b := said(two)
 			nc := w.connect(address)
-			_, err := nc.Write(b)
-			require.NoError(t, err)
-			_, err = io.Copy(io.Discard, nc)
-			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+			must.Do(nc.Write(b))(t)
+			require.NotErrorIs(t, must.Err(io.Copy(io.Discard, nc)), os.ErrDeadlineExceeded)
 			require.Eventually(t, func() bool { return two.peers.Stats().Refused == 1 }, patience, time.Millisecond)
 			two.mu.Lock()
 			defer two.mu.Unlock()

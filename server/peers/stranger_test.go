@@ -20,8 +20,7 @@ func open(cfg *Config) { cfg.Changes = true }
 func (w *world) greetFrom(to, as proto.ServerID, addresses ...string) net.Conn {
 	w.t.Helper()
 	nc := w.connect(w.member(to).Election[0])
-	_, err := nc.Write(appendGreeting(nil, as, addresses))
-	require.NoError(w.t, err)
+	must.Do(nc.Write(appendGreeting(nil, as, addresses)))(w.t)
 	return nc
 }
 
@@ -37,8 +36,7 @@ func TestLargerStrangerIsAnswered(t *testing.T) {
 	two := w.start(2, open)
 	nc := w.greet(2, 9)
 	two.wait("PeerUp", func() bool { return slices.Equal(two.up, []proto.ServerID{9}) })
-	_, err := nc.Write(appendElection(nil, vote(2, 4)))
-	require.NoError(t, err)
+	must.Do(nc.Write(appendElection(nil, vote(2, 4))))(t)
 	two.heard(9, 4)
 	two.peers.SendElection(vote(9, 5))
 	requireRound(t, nc, 5)
@@ -57,10 +55,8 @@ func TestSmallerStrangerIsCalledBack(t *testing.T) {
 		ln := must.Listen(t)
 		port := must.Port(t, ln.Addr().String())
 		requireEnd(t, w.greetFrom(3, 1, "nonsense", named+":0", net.JoinHostPort(named, port)))
-		nc, err := ln.Accept()
-		require.NoError(t, err)
-		id, _, err := readGreeting(nc)
-		require.NoError(t, err)
+		nc := must.Do(ln.Accept())(t)
+		id, _ := must.Do2(readGreeting(nc))(t)
 		require.EqualValues(t, 3, id)
 		three.peers.SendElection(vote(1, 7))
 		requireRound(t, nc, 7)
@@ -99,13 +95,11 @@ func TestStrangersLearn(t *testing.T) {
 	for _, leader := range []proto.ServerID{1, 3} {
 		l := w.start(leader, open)
 		nc := w.connect(w.member(leader).Quorum[0])
-		_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 9, Warren: true}))
-		require.NoError(t, err)
+		must.Do(nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 9, Warren: true})))(t)
 		l.wait("a learner",
 			func() bool { return len(l.links) == 1 && l.links[1].link != nil && l.links[1].link.Peer == 9 })
 		own := w.connect(w.member(leader).Quorum[0])
-		_, err = own.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: leader, Warren: true}))
-		require.NoError(t, err)
+		must.Do(own.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: leader, Warren: true})))(t)
 		requireEnd(t, own)
 	}
 }
@@ -127,9 +121,7 @@ func TestMembersChange(t *testing.T) {
 	requireRound(t, four, 7)
 	require.NoError(t, four.Close())
 	two.peers.SendElection(vote(4, 8))
-	nc, err := w.ports[w.member(4).Election[0]].Accept()
-	require.NoError(t, err)
-	require.NoError(t, nc.Close())
+	require.NoError(t, must.Do(w.ports[w.member(4).Election[0]].Accept())(t).Close())
 
 	require.NoError(t, two.peers.SetMembers(moved[:2]))
 	requireEnd(t, three)
@@ -153,8 +145,7 @@ func TestOwnPortsMove(t *testing.T) {
 	both[1].Quorum = []string{w.port()}
 	require.NoError(t, two.peers.SetMembers(both))
 	nc := w.connect(both[1].Election[1])
-	_, err := nc.Write(appendGreeting(nil, 9, []string{"127.0.0.1:1"}))
-	require.NoError(t, err)
+	must.Do(nc.Write(appendGreeting(nil, 9, []string{"127.0.0.1:1"})))(t)
 	two.wait("at the new port", func() bool { return len(two.up) == 2 })
 	two.peers.SendElection(vote(3, 1))
 	requireRound(t, old, 1)
@@ -183,8 +174,7 @@ func TestStrangerOfFixedMembers(t *testing.T) {
 		9: true, 0: true, 2: false, -1: false, -7: false, anonymousID: false,
 	} {
 		nc := w.connect(w.member(2).Quorum[0])
-		_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: id, Warren: true}))
-		require.NoError(t, err)
+		must.Do(nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: id, Warren: true})))(t)
 		if !isLetIn {
 			requireEnd(t, nc)
 			continue

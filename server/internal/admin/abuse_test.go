@@ -80,8 +80,7 @@ func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
 		"control in name":  {"GET /commands/%00%0d%0a HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
 		"not text in name": {"GET /commands/%ff%fe HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
 	} {
-		status := say(t, addr, c.request)
-		require.Equal(t, c.status, status, name)
+		require.Equal(t, c.status, say(t, addr, c.request), name)
 	}
 }
 
@@ -99,8 +98,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for name, text := range slow {
-			nc, err := ln.dial(t.Context())
-			require.NoError(t, err)
+			nc := must.Do(ln.dial(t.Context()))(t)
 			wg.Go(func() {
 				defer nc.Close()
 				began := time.Now()
@@ -149,8 +147,7 @@ func TestProbesGetThrough(t *testing.T) {
 func open(t *testing.T, addr, from string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	nc, err := d.Dial("tcp", addr)
-	require.NoError(t, err)
+	nc := must.Do(d.Dial("tcp", addr))(t)
 	t.Cleanup(func() { _ = nc.Close() })
 	return nc
 }
@@ -158,10 +155,8 @@ func open(t *testing.T, addr, from string) net.Conn {
 // keepAlive has one request answered.
 func keepAlive(t *testing.T, nc net.Conn) {
 	t.Helper()
-	_, err := io.WriteString(nc, get+"\r\n")
-	require.NoError(t, err)
-	status, err := bufio.NewReader(nc).ReadString('\n')
-	require.NoError(t, err)
+	must.Do(io.WriteString(nc, get+"\r\n"))(t)
+	status := must.Do(bufio.NewReader(nc).ReadString('\n'))(t)
 	require.Equal(t, "HTTP/1.1 200 OK", strings.TrimSpace(status))
 }
 
@@ -173,8 +168,7 @@ func TestProbesGetThroughBesideSlowRequests(t *testing.T) {
 	defer close(node.blocked)
 	dirs := "GET /commands/dirs HTTP/1.1\r\nHost: x\r\n\r\n"
 	for range requestsMax {
-		_, err := io.WriteString(open(t, addr, "127.0.0.1"), dirs)
-		require.NoError(t, err)
+		must.Do(io.WriteString(open(t, addr, "127.0.0.1"), dirs))(t)
 	}
 	require.Eventually(t, func() bool { return len(s.places.running) == requestsMax }, time.Minute, time.Millisecond)
 	for range 2 * (connectionsMax - requestsMax) {
@@ -256,10 +250,9 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 				return fileOf(strings.Repeat("x", 4*pieceBytes)), nil
 			}}
 			ln := servePipes(t, New(Options{Node: node, SnapshotEnabled: true}))
-			nc, err := ln.dial(t.Context())
-			require.NoError(t, err)
+			nc := must.Do(ln.dial(t.Context()))(t)
 			began := time.Now()
-			_, err = io.WriteString(nc,
+			_, err := io.WriteString(nc,
 				strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
 			require.ErrorIs(t, err, io.ErrClosedPipe)
 			require.Equal(t, answerTimeout, time.Since(began), path)

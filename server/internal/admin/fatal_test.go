@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // doomVariable makes this binary a process with a handler that panics.
@@ -57,6 +59,5 @@ func TestCutOffAnswerEndsNoProcess(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})))
 	defer web.Close()
-	_, err := http.Get(web.URL)
-	require.Error(t, err)
+	require.Error(t, must.Err(http.Get(web.URL)))
 }

@@ -59,8 +59,7 @@ func TestAnswersAreGolden(t *testing.T) {
 					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 					require.NoError(t, os.WriteFile(path, []byte(body+"\n"), 0o644))
 				}
-				want := must.ReadFile(t, path)
-				require.Equal(t, string(want), body+"\n")
+				require.Equal(t, string(must.ReadFile(t, path)), body+"\n")
 			})
 		}
 	}
@@ -79,8 +78,7 @@ func TestEveryCommandIsGolden(t *testing.T) {
 		}
 	}
 	for _, node := range []string{"standalone", "member"} {
-		files := must.Glob(t, filepath.Join("testdata", node, "*.json"))
-		require.Len(t, files, len(golden))
+		require.Len(t, must.Glob(t, filepath.Join("testdata", node, "*.json")), len(golden))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestListNamesTheCommandsInOrder(t *testing.T) {
@@ -323,8 +324,7 @@ func TestSnapshotThatCannotBeReadBreaksTheConnection(t *testing.T) {
 	}}
 	h := httptest.NewServer(New(Options{Node: node, SnapshotEnabled: true}))
 	defer h.Close()
-	r, err := http.NewRequest("GET", h.URL+"/commands/snapshot", nil)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest("GET", h.URL+"/commands/snapshot", nil))(t)
 	r.Header.Set("Authorization", "ip")
 	resp, err := h.Client().Do(r)
 	if err == nil {

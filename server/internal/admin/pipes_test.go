@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // pipes is a listener without sockets, for tests of timeouts: in a bubble of testing/synctest time passes only
@@ -43,8 +43,7 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 // it came.
 func (p *pipes) say(t *testing.T, text string) (status string, took time.Duration) {
 	t.Helper()
-	nc, err := p.dial(t.Context())
-	require.NoError(t, err)
+	nc := must.Do(p.dial(t.Context()))(t)
 	return sayTo(nc, text)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // post sends a body to a command.
@@ -25,8 +26,7 @@ func post(t *testing.T, h http.Handler, url, auth, body string) (int, string) {
 	r.Header.Set("Authorization", auth)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	text, err := io.ReadAll(w.Result().Body)
-	require.NoError(t, err)
+	text := must.ReadAll(t, w.Result().Body)
 	return w.Code, string(text)
 }
 
@@ -106,14 +106,12 @@ func TestSlowRestoreIsNotCutOff(t *testing.T) {
 				read = string(b)
 				return 1, err
 			}}}))
-		r, err := http.NewRequest(http.MethodPost, "http://x/commands/restore",
-			&pieces{pause: answerTimeout - time.Nanosecond, left: []string{"a", "slow", "client"}})
-		require.NoError(t, err)
+		r := must.Do(http.NewRequest(http.MethodPost, "http://x/commands/restore",
+			&pieces{pause: answerTimeout - time.Nanosecond, left: []string{"a", "slow", "client"}}))(t)
 		r.Header.Set("Authorization", "ip")
 		transport := &http.Transport{DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return ln.dial(ctx) }}
-		resp, err := (&http.Client{Transport: transport}).Do(r)
-		require.NoError(t, err)
+		resp := must.Do((&http.Client{Transport: transport}).Do(r))(t)
 		resp.Body.Close()
 		require.Equal(t, 200, resp.StatusCode)
 		require.Equal(t, "aslowclient", read)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -92,11 +93,9 @@ func TestCertificateIsACredential(t *testing.T) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		RootCAs: pool, ServerName: "localhost",
 		Certificates: []tls.Certificate{{Certificate: [][]byte{theirs.Cert.Raw}, PrivateKey: theirs.Key}}}}}
-	r, err := http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil))(t)
 	r.Header.Set("Authorization", "x509")
-	resp, err := client.Do(r)
-	require.NoError(t, err)
+	resp := must.Do(client.Do(r))(t)
 	resp.Body.Close()
 	require.Equal(t, http.StatusForbidden, resp.StatusCode)
 	require.Equal(t, theirs.Cert.Raw, got.Raw)
@@ -116,11 +115,9 @@ func TestRequestsAreAnsweredInNoTurn(t *testing.T) {
 				Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-		r, err := http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil)
-		require.NoError(t, err)
+		r := must.Do(http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil))(t)
 		r.Header.Set("Authorization", "digest a:b")
-		resp, err := client.Do(r)
-		require.NoError(t, err)
+		resp := must.Do(client.Do(r))(t)
 		resp.Body.Close()
 		require.Zero(t, held)
 	}
@@ -132,8 +129,7 @@ func TestUnifiedPortDoesNotWaitForTheSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := servePipes(t, New(Options{Node: &fakeNode{}, Plain: true, TLS: &tls.Config{
 			Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
-		silent, err := ln.dial(t.Context())
-		require.NoError(t, err)
+		silent := must.Do(ln.dial(t.Context()))(t)
 		synctest.Wait()
 		status, took := ln.say(t, get+"\r\n")
 		require.Equal(t, "HTTP/1.1 200 OK", status)

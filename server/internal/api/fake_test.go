@@ -20,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/visible"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -358,8 +359,7 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 	a := New(Options{Server: f})
 	h := httptest.NewServer(a)
 	defer h.Close()
-	resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
-	require.NoError(t, err)
+	resp := must.Do(h.Client().Get(h.URL + Root + "/changes?path=/"))(t)
 	require.ErrorIs(t, <-ended, errSlow)
 	require.NoError(t, resp.Body.Close())
 }
@@ -375,13 +375,11 @@ func TestStreamsAreCounted(t *testing.T) {
 	defer h.Close()
 	var open []*http.Response
 	for range streamsEach {
-		resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
-		require.NoError(t, err)
+		resp := must.Do(h.Client().Get(h.URL + Root + "/changes?path=/"))(t)
 		require.Equal(t, 200, resp.StatusCode)
 		open = append(open, resp)
 	}
-	resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
-	require.NoError(t, err)
+	resp := must.Do(h.Client().Get(h.URL + Root + "/changes?path=/"))(t)
 	require.Equal(t, 429, resp.StatusCode)
 	require.NoError(t, resp.Body.Close())
 	for _, resp := range open {
@@ -405,11 +403,9 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 	h := httptest.NewServer(a)
 	defer h.Close()
 	cookie, token := logIn(t, a)
-	r, err := http.NewRequest("GET", h.URL+Root+"/changes?path=/", nil)
-	require.NoError(t, err)
+	r := must.Do(http.NewRequest("GET", h.URL+Root+"/changes?path=/", nil))(t)
 	r.Header.Set("Cookie", cookie)
-	resp, err := h.Client().Do(r)
-	require.NoError(t, err)
+	resp := must.Do(h.Client().Do(r))(t)
 	defer resp.Body.Close()
 	require.Equal(t, 200, visit(a, "POST", "/logout", "{}", "Cookie", cookie, "X-Warren-Token", token).Code)
 	text := new(strings.Builder)

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestDataIsLaidOut(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, err := w.Write([]byte(`{"a":1}`))
-	require.NoError(t, err)
+	must.Do(w.Write([]byte(`{"a":1}`)))(t)
 	require.NoError(t, w.Close())
 	const laid = "{\n  \"a\": 1\n}"
 	for _, c := range []struct {
@@ -46,8 +47,7 @@ func TestDataIsLaidOut(t *testing.T) {
 func TestTextsAreLaidOut(t *testing.T) {
 	a := New(Options{Server: &fakeServer{}, Writes: true, RequestMax: 1000})
 	ask := func(text, as string) (int, string) {
-		body, err := json.Marshal(Layout{text, as})
-		require.NoError(t, err)
+		body := must.Do(json.Marshal(Layout{text, as}))(t)
 		w := visit(a, "POST", "/laid", string(body), "Authorization", "digest bob:x")
 		var l Layout
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &l))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/visible"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // linkServer lets its user list every znode.
@@ -33,8 +34,7 @@ func visitorOf(t *testing.T, a *API, user string) *Visitor {
 	cookie, _ := logInAs(t, a, user)
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Header.Set("Cookie", cookie)
-	v, err := a.Visitor(httptest.NewRecorder(), r)
-	require.NoError(t, err)
+	v := must.Do(a.Visitor(httptest.NewRecorder(), r))(t)
 	return v
 }
 
@@ -53,57 +53,46 @@ func TestLinksShowWhatTheyNameOnly(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	a, server, v := linked(t, true, &now)
 	post := httptest.NewRequest("POST", "/", nil)
-	word, err := a.Share(post, v, v.Token, "/app", time.Hour)
-	require.NoError(t, err)
+	word := must.Do(a.Share(post, v, v.Token, "/app", time.Hour))(t)
 	require.Equal(t, []string{"/app"}, server.shared, "one line in the audit log")
 	require.GreaterOrEqual(t, len(word), 43, "256 bits")
 
-	next, err := openLink(a, word)
-	require.NoError(t, err)
+	next := must.Do(openLink(a, word))(t)
 	for _, path := range []string{"", "/app", "/app/a", "/app/a/b"} {
 		link, err := a.OpenedLink(next, path)
 		require.NoError(t, err, path)
 		require.Equal(t, v.IDs, link.IDs)
 	}
 	for _, path := range []string{"/", "/apps", "/ap", "/other", "app", "//app", "/./app"} {
-		_, err := a.OpenedLink(next, path)
-		require.Error(t, err, path)
+		require.Error(t, must.Err(a.OpenedLink(next, path)), path)
 	}
-	id, err := a.Visitor(httptest.NewRecorder(), next)
-	require.NoError(t, err)
+	id := must.Do(a.Visitor(httptest.NewRecorder(), next))(t)
 	require.Empty(t, id.User, "a link is no login")
 	require.Empty(t, id.IDs)
 	for _, guess := range []string{"", "x", word + "x", word[1:]} {
-		_, err := openLink(a, guess)
-		require.ErrorIs(t, err, errLink)
+		require.ErrorIs(t, must.Err(openLink(a, guess)), errLink)
 	}
 
 	now = now.Add(time.Hour)
-	_, err = a.OpenedLink(next, "/app")
-	require.ErrorIs(t, err, errLink, "its time is over")
-	_, err = openLink(a, word)
-	require.ErrorIs(t, err, errLink)
+	require.ErrorIs(t, must.Err(a.OpenedLink(next, "/app")), errLink, "its time is over")
+	require.ErrorIs(t, must.Err(openLink(a, word)), errLink)
 }
 
 func TestLinksAreEndedByTheirUser(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	a, _, v := linked(t, true, &now)
 	post := httptest.NewRequest("POST", "/", nil)
-	word, err := a.Share(post, v, v.Token, "/app", time.Hour)
-	require.NoError(t, err)
-	next, err := openLink(a, word)
-	require.NoError(t, err)
+	word := must.Do(a.Share(post, v, v.Token, "/app", time.Hour))(t)
+	next := must.Do(openLink(a, word))(t)
 	mine := a.LinksOf(v)
 	require.Len(t, mine, 1)
 	eve := visitorOf(t, a, "eve")
 	require.Empty(t, a.LinksOf(eve))
 	require.NoError(t, a.Unshare(post, eve, eve.Token, mine[0].ID))
-	_, err = a.OpenedLink(next, "/app")
-	require.NoError(t, err, "another user does not end it")
+	require.NoError(t, must.Err(a.OpenedLink(next, "/app")), "another user does not end it")
 	require.Error(t, a.Unshare(post, v, "guess", mine[0].ID))
 	require.NoError(t, a.Unshare(post, v, v.Token, mine[0].ID))
-	_, err = a.OpenedLink(next, "/app")
-	require.ErrorIs(t, err, errLink)
+	require.ErrorIs(t, must.Err(a.OpenedLink(next, "/app")), errLink)
 }
 
 func TestLinksAreRefused(t *testing.T) {
@@ -128,20 +117,16 @@ func TestLinksAreRefused(t *testing.T) {
 			return off.Share(post, w, w.Token, "/a", time.Hour)
 		},
 	} {
-		_, err := try()
-		require.Error(t, err, name)
+		require.Error(t, must.Err(try()), name)
 	}
 	require.Empty(t, server.shared)
 	for range linksEach {
-		_, err := a.Share(post, v, v.Token, "/a", time.Hour)
-		require.NoError(t, err)
+		must.Do(a.Share(post, v, v.Token, "/a", time.Hour))(t)
 	}
-	_, err := a.Share(post, v, v.Token, "/a", time.Hour)
-	require.Error(t, err, "too many")
+	require.Error(t, must.Err(a.Share(post, v, v.Token, "/a", time.Hour)), "too many")
 	now = now.Add(2 * time.Hour)
 	v = visitorOf(t, a, "bob")
-	_, err = a.Share(post, v, v.Token, "/a", time.Hour)
-	require.NoError(t, err, "those that are over do not count")
+	require.NoError(t, must.Err(a.Share(post, v, v.Token, "/a", time.Hour)), "those that are over do not count")
 }
 
 func FuzzLinkPaths(f *testing.F) {

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // filesOf unpacks a support bundle.
 func filesOf(t *testing.T, packed []byte) map[string]string {
 	t.Helper()
-	plain, err := gzip.NewReader(bytes.NewReader(packed))
-	require.NoError(t, err)
+	plain := must.Do(gzip.NewReader(bytes.NewReader(packed)))(t)
 	files, archive := map[string]string{}, tar.NewReader(plain)
 	for {
 		h, err := archive.Next()
@@ -23,8 +24,7 @@ func filesOf(t *testing.T, packed []byte) map[string]string {
 			return files
 		}
 		require.NoError(t, err)
-		text, err := io.ReadAll(archive)
-		require.NoError(t, err)
+		text := must.ReadAll(t, archive)
 		files[h.Name] = string(text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/visible"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // fakeViews has nothing to show.
@@ -54,8 +55,7 @@ func TestMoments(t *testing.T) {
 		require.Equal(t, want, m, text)
 	}
 	for _, text := range []string{"", "0", "0x", "-1", "ffffffffffffffff", "yesterday", "1950-01-01T00:00:00Z"} {
-		_, err := parseMoment(text)
-		require.Error(t, err, text)
+		require.Error(t, must.Err(parseMoment(text)), text)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -22,8 +23,7 @@ func TestFileIsAppendedAndRotated(t *testing.T) {
 		require.NoError(t, a.file.Close())
 	}
 	read := func(name string) int {
-		info, err := fs.Stat(name)
-		require.NoError(t, err)
+		info := must.Do(fs.Stat(name))(t)
 		return int(info.Size())
 	}
 	require.Equal(t, 10, read("/a"))
@@ -36,8 +36,7 @@ func TestFileIsAppendedAndRotated(t *testing.T) {
 	for i := 1; i <= files; i++ {
 		require.Equal(t, fileBytes+files+3-i, read(a.backup(i)))
 	}
-	_, err := fs.Stat(a.backup(files + 1))
-	require.Error(t, err)
+	require.Error(t, must.Err(fs.Stat(a.backup(files+1))))
 	require.NoError(t, a.file.Close())
 }
 
@@ -45,9 +44,7 @@ func TestFileIsAppendedAndRotated(t *testing.T) {
 // it is.
 func TestTail(t *testing.T) {
 	fs := vfs.NewMem()
-	none, err := Tail(fs, "/a", 5)
-	require.NoError(t, err)
-	require.Empty(t, none)
+	require.Empty(t, must.Do(Tail(fs, "/a", 5))(t))
 	a := &Log{fs: fs, name: "/a", user: "me"}
 	line := func(path string) []byte {
 		return a.appendLine(nil, []byte("session=0x5\tuser=bob\tip=10.0.0.1"), "create",
@@ -61,8 +58,7 @@ func TestTail(t *testing.T) {
 	require.NoError(t, a.write([]byte("2026-11-28 16:26:04,477 INFO audit: no operation\nhalf a li")))
 	require.NoError(t, a.file.Close())
 
-	all, err := Tail(fs, "/a", 5)
-	require.NoError(t, err)
+	all := must.Do(Tail(fs, "/a", 5))(t)
 	require.Len(t, all, 3, "zeros without an end of line are none")
 	require.NotZero(t, all[0].At)
 	all[0].At = 0
@@ -70,16 +66,13 @@ func TestTail(t *testing.T) {
 		Result: "failure", Detail: "znode_type=persistent"}, all[0])
 	require.Equal(t, `/tab\tresult=success`, all[1].Znode)
 	require.Equal(t, "failure", all[1].Result)
-	two, err := Tail(fs, "/a", 2)
-	require.NoError(t, err)
-	require.Len(t, two, 2)
+	require.Len(t, must.Do(Tail(fs, "/a", 2))(t), 2)
 }
 
 // A disk that is full in the middle of a line loses that line, and not the first one that fits again.
 func TestLinesAfterAFullDiskAreWhole(t *testing.T) {
 	fs := vfs.NewMem()
-	a, err := Open(fs, zaptest.NewLogger(t), "/audit.log")
-	require.NoError(t, err)
+	a := must.Do(Open(fs, zaptest.NewLogger(t), "/audit.log"))(t)
 	stopping := make(chan struct{})
 	fs.SetCapacity(4096)
 	for range 100 {
@@ -89,8 +82,7 @@ func TestLinesAfterAFullDiskAreWhole(t *testing.T) {
 	fs.SetCapacity(0)
 	a.Ended(1, "/after")
 	a.flush(stopping)
-	text, err := vfs.ReadFile(fs, "/audit.log", 1<<20)
-	require.NoError(t, err)
+	text := must.Do(vfs.ReadFile(fs, "/audit.log", 1<<20))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	for i, line := range lines {
 		e, ok := parse(line)
@@ -113,16 +105,13 @@ func TestLogGoesOnAfterOthersTouchedItsFile(t *testing.T) {
 	}{
 		{name: "cut off", reopen: true, want: []string{"znode=/before", mark, "znode=/after"},
 			touch: func(t *testing.T, fs *vfs.Mem) {
-				f, err := fs.OpenWrite(file)
-				require.NoError(t, err)
-				size, err := f.Size()
-				require.NoError(t, err)
-				_, err = f.WriteAt([]byte(mark), size)
+				f := must.Do(fs.OpenWrite(file))(t)
+				size := must.Do(f.Size())(t)
+				_, err := f.WriteAt([]byte(mark), size)
 				require.NoError(t, errors.Join(err, f.Close()))
 			}},
 		{name: "emptied", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
-			f, err := fs.OpenWrite(file)
-			require.NoError(t, err)
+			f := must.Do(fs.OpenWrite(file))(t)
 			require.NoError(t, errors.Join(f.Truncate(0), f.Close()))
 		}},
 		{name: "renamed", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
@@ -139,19 +128,16 @@ func TestLogGoesOnAfterOthersTouchedItsFile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fs, stopping := vfs.NewMem(), make(chan struct{})
-			a, err := Open(fs, zaptest.NewLogger(t), file)
-			require.NoError(t, err)
+			a := must.Do(Open(fs, zaptest.NewLogger(t), file))(t)
 			a.Ended(1, "/before")
 			a.flush(stopping)
 			c.touch(t, fs)
 			if c.reopen {
-				a, err = Open(fs, zaptest.NewLogger(t), file)
-				require.NoError(t, err)
+				a = must.Do(Open(fs, zaptest.NewLogger(t), file))(t)
 			}
 			a.Ended(1, "/after")
 			a.flush(stopping)
-			text, err := vfs.ReadFile(fs, file, 1<<20)
-			require.NoError(t, err)
+			text := must.Do(vfs.ReadFile(fs, file, 1<<20))(t)
 			lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 			require.Len(t, lines, len(c.want), "%s", text)
 			for i, want := range c.want {

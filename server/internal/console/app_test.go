@@ -56,8 +56,7 @@ func TestApp(t *testing.T) {
 
 func TestStaticFiles(t *testing.T) {
 	c := newConsole(&fakeServer{}, false)
-	entries, err := staticFiles.ReadDir("static/app")
-	require.NoError(t, err)
+	entries := must.Do(staticFiles.ReadDir("static/app"))(t)
 	for _, e := range entries {
 		name := "/console/static/app/" + e.Name()
 		plain := visit(c, "GET", name, nil, "")
@@ -70,8 +69,7 @@ func TestStaticFiles(t *testing.T) {
 		packed := send(c, "GET", name, "", "Accept-Encoding", "br;q=1, gzip")
 		if path.Ext(name) != ".woff2" {
 			require.Equal(t, "gzip", packed.Header().Get("Content-Encoding"), name)
-			unpacker, err := gzip.NewReader(packed.Body)
-			require.NoError(t, err)
+			unpacker := must.Do(gzip.NewReader(packed.Body))(t)
 			text := must.ReadAll(t, unpacker)
 			require.Equal(t, plain.Body.String(), string(text), name)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/internal/api"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,8 +93,7 @@ type page struct {
 func parse(t *testing.T, w *httptest.ResponseRecorder) *page {
 	t.Helper()
 	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
-	root, err := html.Parse(w.Body)
-	require.NoError(t, err)
+	root := must.Do(html.Parse(w.Body))(t)
 	return &page{t, root}
 }
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/seed94657493/warren"
 	"github.com/seed94657493/warren/internal/site"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Everybody may read every file of the site, with the protections of the console.
 func TestDocs(t *testing.T) {
 	c := newConsole(&fakeServer{}, false)
-	s, err := site.New(warren.Pages, "")
-	require.NoError(t, err)
+	s := must.Do(site.New(warren.Pages, ""))(t)
 	for _, name := range s.Files() {
 		w := visit(c, "GET", "/docs/"+name, nil, "")
 		require.Equal(t, http.StatusOK, w.Code, name)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -17,10 +18,8 @@ import (
 func TestTxnsOfTheLogAfterAPurge(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll("/log"))
-	log, err := wal.Open(wal.Options{FS: fs, Dir: "/log"})
-	require.NoError(t, err)
-	_, err = log.Replay(1, func(*wal.Record) error { return nil })
-	require.NoError(t, err)
+	log := must.Do(wal.Open(wal.Options{FS: fs, Dir: "/log"}))(t)
+	must.Do(log.Replay(1, func(*wal.Record) error { return nil }))(t)
 	defer log.Close()
 	disk := &Disk{WAL: log}
 	e := proto.MakeZxid
@@ -56,15 +55,13 @@ func TestTxnsOfTheLogAfterAPurge(t *testing.T) {
 		require.NoError(t, err, after)
 		require.Equal(t, want, n, after)
 	}
-	_, err = log.Purge(e(1, 4))
-	require.NoError(t, err)
+	must.Do(log.Purge(e(1, 4)))(t)
 	for after, want := range map[proto.Zxid]int{e(1, 2): 0, e(1, 3): 6, e(1, 4): 5, e(1, 6): 3} {
 		n, err := sent(after, e(2, 3))
 		require.Equal(t, want, n, after)
 		require.Equal(t, want == 0, errors.Is(err, errPurged), "%v: %v", after, err)
 	}
-	_, err = log.Purge(e(2, 1))
-	require.NoError(t, err)
+	must.Do(log.Purge(e(2, 1)))(t)
 	for after, want := range map[proto.Zxid]int{e(1, 2): 0, e(1, 4): 0, e(1, 6): 0, e(2, 0): 3, e(2, 1): 2} {
 		n, err := sent(after, e(2, 3))
 		require.Equal(t, want, n, after)

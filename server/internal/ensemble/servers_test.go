@@ -151,8 +151,7 @@ func TestTwinInThePlaceOfAnother(t *testing.T) {
 	ask := func(records ...string) {
 		heard := make([]heardServer, len(records))
 		for i, text := range records {
-			host, port, err := net.SplitHostPort(answering(t, map[string]string{RecordWord: text}))
-			require.NoError(t, err)
+			host, port := must.Do2(net.SplitHostPort(answering(t, map[string]string{RecordWord: text})))(t)
 			m := &config.Member{ID: int64(i + 1)}
 			m.Client.Host = host
 			m.Client.Port = must.Atoi(t, port)

@@ -113,34 +113,26 @@ var order = Task{Name: "drain", Query: "a=b", Body: []byte(`{"rate":5}`), User: 
 func TestTaskIsCarriedOutOnce(t *testing.T) {
 	one, two := newTasked(t, 1, ""), newTasked(t, 2, "")
 	meets(one, two)
-	answer, err := one.Task(t.Context(), 2, order)
-	require.NoError(t, err)
-	require.Equal(t, `"done by drain"`, string(answer.Body))
+	require.Equal(t, `"done by drain"`, string(must.Do(one.Task(t.Context(), 2, order))(t).Body))
 	require.Equal(t, 1, two.carried())
 	got := two.done[0]
 	got.Ticket = nil
 	require.Equal(t, order, got)
 
 	for _, id := range []int64{1, 3, -1} {
-		_, err := one.Task(t.Context(), id, order)
-		require.ErrorIs(t, err, ErrNoServer)
+		require.ErrorIs(t, must.Err(one.Task(t.Context(), id, order)), ErrNoServer)
 	}
 	// A server of the ensemble that has not told of itself yet is not a server that does not exist.
 	one.Config.Quorum.Members = []config.Member{{ID: 1}, {ID: 2}, {ID: 4}}
 	one.Members.Store(&one.Config.Quorum)
-	_, err = one.Task(t.Context(), 4, order)
-	require.ErrorIs(t, err, errNotHeard)
-	_, err = one.Task(t.Context(), 3, order)
-	require.ErrorIs(t, err, ErrNoServer)
+	require.ErrorIs(t, must.Err(one.Task(t.Context(), 4, order)), errNotHeard)
+	require.ErrorIs(t, must.Err(one.Task(t.Context(), 3, order)), ErrNoServer)
 
 	long := order
 	long.Body = make([]byte, taskMax)
-	_, err = one.Task(t.Context(), 2, long)
-	require.ErrorContains(t, err, "too long")
+	require.ErrorContains(t, must.Err(one.Task(t.Context(), 2, long)), "too long")
 	two.Tasks(nil)
-	answer, err = one.Task(t.Context(), 2, order)
-	require.NoError(t, err)
-	require.Equal(t, 503, answer.Status)
+	require.Equal(t, 503, must.Do(one.Task(t.Context(), 2, order))(t).Status)
 	require.Equal(t, 1, two.carried())
 }
 
@@ -148,8 +140,7 @@ func TestTaskIsCarriedOutOnce(t *testing.T) {
 func TestForgedTasksAreRefused(t *testing.T) {
 	one, two, three := newTasked(t, 1, ""), newTasked(t, 2, ""), newTasked(t, 3, "")
 	meets(one, two, three)
-	_, err := one.Task(t.Context(), 2, order)
-	require.NoError(t, err)
+	must.Do(one.Task(t.Context(), 2, order))(t)
 	require.Equal(t, 1, two.carried())
 	require.Len(t, two.came, 2, "for a ticket, and with it")
 	recorded := slices.Clone(two.came)
@@ -178,14 +169,12 @@ func TestForgedTasksAreRefused(t *testing.T) {
 	for n := range len(recorded[1]) {
 		require.Equal(t, taskUnread, string(two.TaskFrom(1, recorded[1][:n])))
 	}
-	plain, err := json.Marshal(order)
-	require.NoError(t, err)
+	plain := must.Do(json.Marshal(order))(t)
 	require.Equal(t, taskUnread, string(two.TaskFrom(1, plain)))
 	stranger := newTasked(t, 1, "")
 	meets(stranger, two)
 	meets(one, two, three) // two knows the real one again, the stranger knows two
-	_, err = stranger.Task(t.Context(), 2, order)
-	require.ErrorContains(t, err, errNotRead.Error())
+	require.ErrorContains(t, must.Err(stranger.Task(t.Context(), 2, order)), errNotRead.Error())
 	require.Equal(t, 1, two.carried())
 
 	// A ticket of one server is none of another, and made-up tickets are none.
@@ -193,9 +182,7 @@ func TestForgedTasksAreRefused(t *testing.T) {
 		task := order
 		task.Ticket = text
 		at := one.heard()[2]
-		answer, err := one.sendTask(t.Context(), &at, &task)
-		require.NoError(t, err)
-		require.Equal(t, 409, answer.Status)
+		require.Equal(t, 409, must.Do(one.sendTask(t.Context(), &at, &task))(t).Status)
 	}
 	require.Equal(t, 1, two.carried())
 }
@@ -227,13 +214,11 @@ func TestTasksNeedTheSecrets(t *testing.T) {
 	ours, other := file(strings.Repeat("a", 64)+"\n"), file(strings.Repeat("b", 64)+"\n")
 	one, two := newTasked(t, 1, ours), newTasked(t, 2, ours)
 	meets(one, two)
-	_, err := one.Task(t.Context(), 2, order)
-	require.NoError(t, err)
+	must.Do(one.Task(t.Context(), 2, order))(t)
 	for _, secrets := range []string{"", other} {
 		stranger := newTasked(t, 1, secrets)
 		meets(stranger, two)
-		_, err := stranger.Task(t.Context(), 2, order)
-		require.ErrorContains(t, err, errNotRead.Error())
+		require.ErrorContains(t, must.Err(stranger.Task(t.Context(), 2, order)), errNotRead.Error())
 	}
 	require.Equal(t, 1, two.carried())
 }
@@ -257,11 +242,10 @@ func TestTasksOfServersThatAuthenticate(t *testing.T) {
 			one, two := newTasked(t, 1, file), newTasked(t, 2, file)
 			meets(one, two)
 			configure(two.Config)
-			answer, err := one.Task(t.Context(), 2, order)
-			require.NoError(t, err)
+			answer := must.Do(one.Task(t.Context(), 2, order))(t)
 			require.Equal(t, tc.takes, answer.Status == 200, name)
 			configure(one.Config)
-			_, err = one.Task(t.Context(), 2, order)
+			_, err := one.Task(t.Context(), 2, order)
 			require.Equal(t, tc.takes, err == nil, name)
 			require.Equal(t, tc.takes, two.carried() == 2, name)
 		}
@@ -275,9 +259,7 @@ func TestTasksAreBounded(t *testing.T) {
 	for range tasksMax {
 		two.tasks.places <- struct{}{}
 	}
-	answer, err := one.Task(t.Context(), 2, order)
-	require.NoError(t, err)
-	require.Equal(t, 503, answer.Status)
+	require.Equal(t, 503, must.Do(one.Task(t.Context(), 2, order))(t).Status)
 	<-two.tasks.places
 	release := make(chan struct{})
 	two.Tasks(func(context.Context, int64, *Task) *TaskAnswer {
@@ -286,8 +268,7 @@ func TestTasksAreBounded(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = one.Task(ctx, 2, order)
-	require.ErrorContains(t, err, "may still do what was asked")
+	require.ErrorContains(t, must.Err(one.Task(ctx, 2, order)), "may still do what was asked")
 	close(release)
 }
 
@@ -302,8 +283,7 @@ func TestServersWithoutTasks(t *testing.T) {
 	} {
 		s.ID = 2
 		one.keeper.others = []findings.Server{s}
-		_, err := one.Task(t.Context(), 2, order)
-		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, must.Err(one.Task(t.Context(), 2, order)), why)
 	}
 }
 

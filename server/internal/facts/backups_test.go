@@ -49,11 +49,7 @@ func TestBackupFolders(t *testing.T) {
 	fs := vfs.NewMem()
 	write := func(name, text string) {
 		t.Helper()
-		f, err := fs.Create("/b/" + name)
-		require.NoError(t, err)
-		_, err = f.Write([]byte(text))
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
+		require.NoError(t, vfs.WriteFile(fs, "/b/"+name, []byte(text)))
 	}
 	signed := func(text string) string { return fmt.Sprintf("%ssha256 %x\n", text, sha256.Sum256([]byte(text))) }
 	require.NoError(t, fs.MkdirAll("/b"))

@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The lock of the tree is not held for each of very many znodes of the quota tree, also if these have no quota.
@@ -21,8 +22,7 @@ func TestQuotasReadAreBounded(t *testing.T) {
 		zxid++
 		h := proto.TxnHeader{Zxid: zxid, Type: proto.OpCreate}
 		txn := proto.CreateTxn{Path: proto.Text(path), Data: []byte("count=1,bytes=1")}
-		_, _, err := state.Apply(txn.AppendTo(h.AppendTo(nil)), nil, nil, false)
-		require.NoError(t, err)
+		must.Do2(state.Apply(txn.AppendTo(h.AppendTo(nil)), nil, nil, false))(t)
 	}
 	for _, end := range []string{"first", "last"} {
 		create(quota.Root + "/" + end)

@@ -9,6 +9,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func gzipped(text string) []byte {
@@ -83,11 +85,9 @@ func TestBombs(t *testing.T) {
 	for c := 'b'; c < 'k'; c++ {
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "]\n"
 	}
-	text, err = Lay([]byte(laughs), YAML)
-	require.NoError(t, err)
+	text = must.Do(Lay([]byte(laughs), YAML))(t)
 	require.Less(t, len(text), 4<<10)
-	_, err = Lay([]byte(strings.Repeat("<a>", 100_000)), XML)
-	require.Error(t, err)
+	require.Error(t, must.Err(Lay([]byte(strings.Repeat("<a>", 100_000)), XML)))
 }
 
 func TestLayouts(t *testing.T) {

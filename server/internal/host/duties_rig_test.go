@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -74,8 +75,7 @@ func (r *rig) start() {
 	r.fs.Hook(nil)
 	r.meta.Crash()
 	store := &epochStore{r.meta, func(string) {}}
-	s, cfg, err := recovered(r.fs, store)
-	require.NoError(r.t, err)
+	s, cfg := must.Do2(recovered(r.fs, store))(r.t)
 	store.cut = r.cut
 	r.srv, r.m = s, s.member
 	r.requireFound(found{cfg.Last, s.Store.State.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
@@ -228,8 +228,7 @@ func (r *rig) digest(h []zab.Txn) int64 {
 func stateOf(t testing.TB, h []zab.Txn) *datatree.State {
 	s := datatree.NewState(datatree.Config{})
 	for _, txn := range h {
-		_, applied, err := s.Apply(txn.Payload, nil, nil, false)
-		require.NoError(t, err)
+		_, applied := must.Do2(s.Apply(txn.Payload, nil, nil, false))(t)
 		require.Equal(t, proto.OK, applied.Err)
 	}
 	return s

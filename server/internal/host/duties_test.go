@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -178,10 +179,8 @@ func (r *rig) adopt() {
 // canTruncate reports whether the log can be cut after z, and the state there be rebuilt. The core asks for less
 // where its window tells the same.
 func (r *rig) canTruncate(z proto.Zxid) bool {
-	p, ok, err := r.srv.disk.WAL.Locate(z)
-	require.NoError(r.t, err)
-	metas, err := r.srv.disk.Snaps.List()
-	require.NoError(r.t, err)
+	p, ok := must.Do2(r.srv.disk.WAL.Locate(z))(r.t)
+	metas := must.Do(r.srv.disk.Snaps.List())(r.t)
 	return ok && p.At == z && slices.ContainsFunc(metas, func(m snapshot.Meta) bool { return m.Zxid <= z })
 }
 
@@ -202,14 +201,12 @@ func (r *rig) serve() {
 	state := r.srv.Store.State
 	for _, t := range r.durable.history[:r.committed] {
 		if t.Zxid > state.LastZxid() {
-			_, _, err := state.Apply(t.Payload, nil, nil, false)
-			require.NoError(r.t, err)
+			must.Do2(state.Apply(t.Payload, nil, nil, false))(r.t)
 		}
 	}
 	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // what is applied counts as committed
 	if r.rng.IntN(2) == 0 {
-		_, err := r.srv.disk.Snapshotter.Write()
-		require.NoError(r.t, err)
+		must.Do(r.srv.disk.Snapshotter.Write())(r.t)
 		if r.rng.IntN(2) == 0 {
 			require.NoError(r.t, r.srv.disk.WAL.Roll())
 			r.srv.disk.Snapshotter.Purge()

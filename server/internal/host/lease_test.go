@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 	"github.com/seed94657493/warren/zab/quorum"
@@ -25,8 +26,7 @@ import (
 func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
 	store := meta.NewMem(1)
 	s := assemble(rigConfig(), vfs.NewMem(), store)
-	q, err := quorum.Majority(voters...)
-	require.NoError(t, err)
+	q := must.Do(quorum.Majority(voters...))(t)
 	s.Tracker = sessions.New(s.Config.TickTime, id, 0, 0)
 	require.NoError(t, s.Tracker.Reserve(store.SetSessionBase))
 	s.Tracker.Follow()

@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -26,38 +27,31 @@ func reconfiguration(z proto.Zxid, op proto.OpCode, text string) zab.Txn {
 // Source: quorum-protocol 11.1, 11.4.
 func TestRosterReadsReconfigurations(t *testing.T) {
 	const z = proto.Zxid(0x10000001b)
-	e, err := roster{}.Proposed(reconfiguration(z, proto.OpReconfig, rosterText+"\nversion=10000001b"))
-	require.NoError(t, err)
+	e := must.Do(roster{}.Proposed(reconfiguration(z, proto.OpReconfig, rosterText+"\nversion=10000001b")))(t)
 	require.Equal(t, z, e.Version)
 	require.Equal(t, []proto.ServerID{1, 2}, e.Quorum.Voters())
 	require.Equal(t, []proto.ServerID{3}, e.Observers)
 	require.Equal(t, rosterText, string(e.Text))
-	again, err := roster{}.Parse(e.Wire())
-	require.NoError(t, err)
-	require.Equal(t, e, again)
+	require.Equal(t, e, must.Do(roster{}.Parse(e.Wire()))(t))
 
 	for _, op := range []proto.OpCode{proto.OpSetData, proto.OpCreate, proto.OpError, proto.OpCloseSession} {
-		e, err = roster{}.Proposed(reconfiguration(z, op, rosterText))
-		require.NoError(t, err)
+		e = must.Do(roster{}.Proposed(reconfiguration(z, op, rosterText)))(t)
 		require.Nil(t, e)
 	}
 	for _, text := range []string{"", "server.1=a", "server.1=a:1:2:observer", rosterText + "\ngroup.1=1",
 		"tickTime=2"} {
-		_, err = roster{}.Proposed(reconfiguration(z, proto.OpReconfig, text))
-		require.Error(t, err, text)
+		require.Error(t, must.Err(roster{}.Proposed(reconfiguration(z, proto.OpReconfig, text))), text)
 	}
 	whole := reconfiguration(z, proto.OpReconfig, rosterText).Payload
 	for n := range whole[proto.TxnHeaderSize:] {
-		_, err = roster{}.Proposed(zab.Txn{Zxid: z, Payload: whole[:proto.TxnHeaderSize+n]})
-		require.Error(t, err, n)
+		require.Error(t, must.Err(roster{}.Proposed(zab.Txn{Zxid: z, Payload: whole[:proto.TxnHeaderSize+n]})), n)
 	}
 }
 
 // Groups consist of voters: an observer that is listed in one does not count.
 func TestRosterOfGroups(t *testing.T) {
-	e, err := roster{}.Parse([]byte(rosterText + "\nserver.4=d:1:2\nserver.5=e:1:2\n" +
-		"group.1=1:3:9\ngroup.2=2\ngroup.3=4:5\nweight.1=2\nversion=5"))
-	require.NoError(t, err)
+	e := must.Do(roster{}.Parse([]byte(rosterText + "\nserver.4=d:1:2\nserver.5=e:1:2\n" +
+		"group.1=1:3:9\ngroup.2=2\ngroup.3=4:5\nweight.1=2\nversion=5")))(t)
 	require.Equal(t, []proto.ServerID{1, 2, 4, 5}, e.Quorum.Voters())
 	require.True(t, e.Quorum.Decides(1, 2))
 	require.False(t, e.Quorum.Decides(2, 3, 9, 4))
@@ -82,9 +76,7 @@ func FuzzRoster(f *testing.F) {
 		if e == nil || err != nil {
 			return
 		}
-		again, err := roster{}.Parse(e.Wire())
-		require.NoError(t, err)
-		require.Equal(t, e, again)
+		require.Equal(t, e, must.Do(roster{}.Parse(e.Wire()))(t))
 	})
 }
 
@@ -95,8 +87,7 @@ func TestConfigurationInTheState(t *testing.T) {
 	s.SetConfig([]byte(rosterText+"\nversion=5"), 5, 0)
 	require.EqualValues(t, 5, newestConfiguration(s).Version)
 	apply := func(txn zab.Txn) {
-		_, applied, err := s.Apply(txn.Payload, nil, nil, false)
-		require.NoError(t, err)
+		_, applied := must.Do2(s.Apply(txn.Payload, nil, nil, false))(t)
 		require.Equal(t, proto.OK, applied.Err)
 	}
 	apply(reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001"))
@@ -111,21 +102,18 @@ func TestConfigurationInTheState(t *testing.T) {
 // A server that starts knows the committed configuration, and may have the txn of a later one in its history. What
 // clients read at a zxid is what the txn has made.
 func TestLaterConfigurationStays(t *testing.T) {
-	a, _, err := recovered(vfs.NewMem(), meta.NewMem(1))
-	require.NoError(t, err)
+	a, _ := must.Do2(recovered(vfs.NewMem(), meta.NewMem(1)))(t)
 	defer a.release()
 	m := a.member
 	m.Config.ReconfigEnabled = true
 	set := func(version proto.Zxid) string {
-		e, err := roster{}.Parse([]byte(rosterText + fmt.Sprintf("\nversion=%x", int64(version))))
-		require.NoError(t, err)
+		e := must.Do(roster{}.Parse([]byte(rosterText + fmt.Sprintf("\nversion=%x", int64(version)))))(t)
 		setConfig(m.Env, m.QuorumWith(e), false)
 		return string(m.Store.State.Data(m.Store.State.Lookup(configPath)))
 	}
 	require.Contains(t, set(0x100000000), "version=100000000")
 	txn := reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001")
-	_, _, err = m.Store.State.Apply(txn.Payload, nil, nil, false)
-	require.NoError(t, err)
+	must.Do2(m.Store.State.Apply(txn.Payload, nil, nil, false))(t)
 	made := m.Store.State.Node(m.Store.State.Lookup(configPath))
 	for _, version := range []proto.Zxid{0x100000000, 0x100000001} {
 		require.Contains(t, set(version), "version=100000001")

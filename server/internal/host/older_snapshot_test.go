@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -40,11 +41,9 @@ func followed(t *testing.T, installed, appended int) *rig {
 		h = append(h, txns...)
 		write(func(p *zab.Persist) { p.Append = txns })
 		for _, txn := range txns {
-			_, _, err := r.srv.Store.State.Apply(txn.Payload, nil, nil, false)
-			require.NoError(t, err)
+			must.Do2(r.srv.Store.State.Apply(txn.Payload, nil, nil, false))(t)
 		}
-		_, err := r.srv.disk.Snapshotter.Write()
-		require.NoError(t, err)
+		must.Do(r.srv.disk.Snapshotter.Write())(t)
 		require.NoError(t, r.srv.disk.WAL.Roll())
 	}
 	if installed > 0 {
@@ -62,8 +61,7 @@ func followed(t *testing.T, installed, appended int) *rig {
 }
 
 func (r *rig) snapshots() (names []string) {
-	metas, err := r.srv.disk.Snaps.List()
-	require.NoError(r.t, err)
+	metas := must.Do(r.srv.disk.Snaps.List())(r.t)
 	for _, m := range metas {
 		names = append(names, m.Name)
 	}
@@ -78,21 +76,7 @@ func (r *rig) again() (*assembled, zab.Config, error) {
 
 // copyFile copies a file of the data directory from one disk to another.
 func copyFile(t *testing.T, from, to vfs.FS, path string) {
-	f, err := from.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	w, err := to.Create(path)
-	require.NoError(t, err)
-	_, err = w.Write(b)
-	require.NoError(t, err)
-	require.NoError(t, w.Sync())
-	require.NoError(t, w.Close())
-	require.NoError(t, to.SyncDir(filepath.Dir(path)))
+	require.NoError(t, vfs.WriteFile(to, path, must.Do(vfs.ReadFile(from, path, 64<<20))(t)))
 }
 
 // A state that a leader sends replaces the whole database: no snapshot stays from which no log leads on.
@@ -112,14 +96,12 @@ func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
 		for what, damage := range map[string]func(fs *vfs.Mem, name string){
 			"a flipped bit": func(fs *vfs.Mem, name string) { require.NoError(t, fs.Flip(name, 100, 1)) },
 			"a torn file": func(fs *vfs.Mem, name string) {
-				f, err := fs.OpenWrite(name)
-				require.NoError(t, err)
+				f := must.Do(fs.OpenWrite(name))(t)
 				require.NoError(t, f.Truncate(50))
 				require.NoError(t, f.Close())
 			},
 			"an empty file": func(fs *vfs.Mem, name string) {
-				f, err := fs.OpenWrite(name)
-				require.NoError(t, err)
+				f := must.Do(fs.OpenWrite(name))(t)
 				require.NoError(t, f.Truncate(0))
 				require.NoError(t, f.Close())
 			},
@@ -150,15 +132,13 @@ func TestStartFromAnOlderSnapshot(t *testing.T) {
 	r := followed(t, 0, 3)
 	r.stop()
 	require.NoError(t, r.fs.Flip(filepath.Join(r.srv.SnapDir(), "snapshot.100000014"), 100, 1))
-	s, cfg, err := r.again()
-	require.NoError(t, err)
+	s, cfg := must.Do2(r.again())(t)
 	require.Equal(t, proto.Zxid(0x200000003), cfg.Last)
 	require.Equal(t, r.digest(r.durable.history), s.Store.State.Digest())
 	s.release()
 
 	require.NoError(t, r.fs.Remove(filepath.Join(r.srv.LogDir(), "log.10000000b")))
-	_, _, err = r.again()
-	require.Error(t, err, "the log does not lead there any more")
+	require.Error(t, must.Err2(r.again()), "the log does not lead there any more")
 }
 
 // A TRUNC that has to load the state again skips a damaged snapshot only if the log leads past it.
@@ -190,8 +170,7 @@ func applied(t *testing.T) *rig {
 	state := r.srv.Store.State
 	for _, txn := range r.durable.history {
 		if txn.Zxid > state.LastZxid() {
-			_, _, err := state.Apply(txn.Payload, nil, nil, false)
-			require.NoError(t, err)
+			must.Do2(state.Apply(txn.Payload, nil, nil, false))(t)
 		}
 	}
 	return r
@@ -220,8 +199,7 @@ func TestTruncateWithoutAnOlderSnapshotRemovesNothing(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, all[1:], r.snapshots())
 				r.stop()
-				s, cfg, err := r.again()
-				require.NoError(t, err)
+				s, cfg := must.Do2(r.again())(t)
 				require.Equal(t, last, cfg.Last)
 				s.release()
 				return
@@ -229,8 +207,7 @@ func TestTruncateWithoutAnOlderSnapshotRemovesNothing(t *testing.T) {
 			require.ErrorIs(t, err, snapshot.ErrCorrupt)
 			require.Equal(t, all[:2], r.snapshots())
 			r.stop()
-			s, cfg, err := r.again()
-			require.NoError(t, err)
+			s, cfg := must.Do2(r.again())(t)
 			require.Equal(t, r.durable.last(), cfg.Last)
 			require.Equal(t, r.digest(r.durable.history), s.Store.State.Digest())
 			s.release()
@@ -255,8 +232,7 @@ func TestTruncateWithoutAnySnapshot(t *testing.T) {
 	s.member.applier = serve.NewApplyQueue(s.front, &s.member.Queued, &s.member.Finished)
 	require.NoError(t, durable.NewJournal(s.disk, journalOwner{s.member}).Truncate(last))
 	s.release()
-	s, found, err := r.again()
-	require.NoError(t, err)
+	s, found := must.Do2(r.again())(t)
 	require.Equal(t, last, found.Last)
 	require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), s.Store.State.Digest())
 	s.release()

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -20,8 +21,7 @@ import (
 // goes on behind them and gives no zxid twice.
 func TestRestoreWaitsForTheState(t *testing.T) {
 	fs := vfs.NewMem()
-	s, _, err := recovered(fs, meta.NewMem(1))
-	require.NoError(t, err)
+	s, _ := must.Do2(recovered(fs, meta.NewMem(1)))(t)
 	defer s.release()
 	m, a := s.member, newAlone(1, 0)
 	m.core = a
@@ -62,12 +62,10 @@ func TestRestoreThatFailsLeavesEpochsThatAreCredible(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	require.NoError(t, store.SetAccepted(5))
 	require.NoError(t, store.SetCurrent(5, ""))
-	s, _, err := recovered(fs, store)
-	require.NoError(t, err)
+	s, _ := must.Do2(recovered(fs, store))(t)
 	defer s.release()
 	fs.SetCapacity(fs.Used() + 1)
 	state := datatree.NewState(datatree.Config{})
 	require.Error(t, s.member.journal.BeginAnew(state, datadir.Origin{Last: proto.MakeZxid(6+meta.EpochLeap, 1)}))
-	_, err = store.Again().Reconcile(0)
-	require.NoError(t, err)
+	must.Do(store.Again().Reconcile(0))(t)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -21,8 +22,7 @@ func TestRivalsByTheirOwnLists(t *testing.T) {
 		return fmt.Appendf(nil, "server.1=zk1:2888:3888\nserver.2=%s:2888:3888\nserver.3=zk3:2888:3888\nversion=0",
 			host)
 	}
-	own, err := config.ParseMembers(list("zk2"))
-	require.NoError(t, err)
+	own := must.Do(config.ParseMembers(list("zk2")))(t)
 	m.Members.Store(own)
 	hears := func(after time.Duration, state zab.State, host string) []Rival {
 		now = now.Add(after)
@@ -60,9 +60,8 @@ func TestRivalsThatWereTurnedAway(t *testing.T) {
 // A server that asks for an election channel again and again, as if it had none, is a rival if it names none of the
 // addresses that the member has.
 func TestRivalsThatAskForAChannel(t *testing.T) {
-	own, err := config.ParseMembers([]byte("server.1=zk1:2888:3888|10.0.0.1:2888:3888\nserver.2=zk2:2888:3888\n" +
-		"server.3=zk3:2888:3888\nversion=0"))
-	require.NoError(t, err)
+	own := must.Do(config.ParseMembers([]byte("server.1=zk1:2888:3888|10.0.0.1:2888:3888\nserver.2=zk2:2888:3888\n" +
+		"server.3=zk3:2888:3888\nversion=0")))(t)
 	for name, v := range map[string]struct {
 		names []string
 		want  string

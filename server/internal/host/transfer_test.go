@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 	"github.com/seed94657493/warren/zab/quorum"
 )
@@ -44,13 +45,11 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("timeout") }
 
 // A learner that takes a snapshot for longer than initLimit keeps its link, as long as it takes anything.
 func TestLearnersThatTakeWhatTheyAreSentAreHeard(t *testing.T) {
-	q, err := quorum.Majority(1)
-	require.NoError(t, err)
+	q := must.Do(quorum.Majority(1))(t)
 	timing := zab.DefaultTiming()
-	core, err := zab.New(zab.Config{ID: 1, Ensemble: &zab.Ensemble{Quorum: q, Observers: []proto.ServerID{2}},
+	core := must.Do(zab.New(zab.Config{ID: 1, Ensemble: &zab.Ensemble{Quorum: q, Observers: []proto.ServerID{2}},
 		Timing: timing, History: history{}, Rand: rand.New(rand.NewPCG(1, 1)), Limits: zab.DefaultLimits(),
-		Whole: true})
-	require.NoError(t, err)
+		Whole: true}))(t)
 	take := func() (out zab.Output) {
 		for range 3 {
 			if out = core.Take(); len(out.Persist) > 0 {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,8 +65,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		"closed": nil, "expired": frame(&proto.ConnectResponse{}), "short": {0, 0, 0, 1, 0},
 		"endless": {0xff, 0xff, 0xff, 0xff},
 	} {
-		_, err := open(server(t, [][]byte{answer}), soon, soon)
-		require.ErrorIs(t, err, errRefused, name)
+		require.ErrorIs(t, must.Err(open(server(t, [][]byte{answer}), soon, soon)), errRefused, name)
 	}
 }
 
@@ -97,8 +97,7 @@ func TestFollowClosesASessionThatMayNotWatch(t *testing.T) {
 	require.Equal(t, proto.ErrBadArguments, s.Follow(t.Context(), "//", func(event) bool { return true }))
 	require.ErrorIs(t, s.nc.SetDeadline(time.Time{}), io.ErrClosedPipe)
 
-	s, err = open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
-	require.NoError(t, err)
+	s = must.Do(open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon))(t)
 	defer s.nc.Close()
 	require.NoError(t, s.Follow(t.Context(), "/", func(event) bool { return false }))
 	require.ErrorIs(t, s.nc.SetDeadline(time.Time{}), io.ErrClosedPipe, "its reader has gone")
@@ -117,8 +116,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}))
 	require.Equal(t, []event{{}, {Type: proto.EventNodeCreated, Path: "/a", Zxid: 9}}, got)
 
-	s, err = open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
-	require.NoError(t, err)
+	s = must.Do(open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	require.ErrorIs(t, s.Follow(ctx, "/", func(event) bool { cancel(); return true }), context.Canceled)
 }

@@ -33,12 +33,10 @@ func TestIdentitiesMadeByOthers(t *testing.T) {
 			if name == "wide.pem" { // more than one block of the hash, and not ASCII alone
 				s.Password = "pass wörd, und lang genug für mehr als einen Block von 64"
 			}
-			cert, err := loadIdentity(vfs.OS(), s)
-			require.NoError(t, err)
-			require.Equal(t, want, cert.Leaf.Subject.String())
+			require.Equal(t, want, must.Do(loadIdentity(vfs.OS(), s))(t).Leaf.Subject.String())
 
 			s.Password += "x"
-			_, err = loadIdentity(vfs.OS(), s)
+			_, err := loadIdentity(vfs.OS(), s)
 			if name == "sec1.pem" {
 				require.NoError(t, err)
 				return
@@ -63,8 +61,7 @@ func TestTrustStoresMadeByOthers(t *testing.T) {
 	// In calast.p12 the key has a chain of CN=golden, CN=inter and CN=root, and keytool has imported CN=ca after it.
 	for _, name := range []string{"cafirst.p12", "calast.p12"} {
 		both := &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"}
-		c, err := loadTrust(vfs.OS(), both)
-		require.NoError(t, err)
+		c := must.Do(loadTrust(vfs.OS(), both))(t)
 		require.Len(t, c.trusted, 2, name)
 		require.Equal(t, "CN=ca", c.trusted[0].Subject.String())
 		require.Equal(t, "CN=golden", c.trusted[1].Subject.String())
@@ -117,8 +114,7 @@ func TestStoresThatAreRefused(t *testing.T) {
 			require.NotContains(t, err.Error(), "changeit")
 		})
 	}
-	_, err := loadIdentity(vfs.NewMem(), &config.Store{Location: "/none.pem"})
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Err(loadIdentity(vfs.NewMem(), &config.Store{Location: "/none.pem"})), os.ErrNotExist)
 }
 
 func TestPasswordFile(t *testing.T) {
@@ -147,10 +143,8 @@ func memory(t testing.TB, files map[string][]byte) *vfs.Mem {
 
 func write(t testing.TB, fs vfs.FS, name string, data []byte) {
 	t.Helper()
-	f, err := fs.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(data)
-	require.NoError(t, err)
+	f := must.Do(fs.Create(name))(t)
+	must.Do(f.Write(data))(t)
 	require.NoError(t, f.Close())
 }
 

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -52,16 +53,14 @@ func side(t testing.TB, cfg *config.TLS, l *pki.Leaf, trust ...[]byte) *Keys {
 	for _, b := range trust {
 		files["trust.pem"] = append(files["trust.pem"], b...)
 	}
-	k, err := Open(memory(t, files), cfg, nil)
-	require.NoError(t, err)
+	k := must.Do(Open(memory(t, files), cfg, nil))(t)
 	return k
 }
 
 // shake performs one handshake over loopback and returns what each side says.
 func shake(t testing.TB, server, client *tls.Config) (state tls.ConnectionState, fromServer, fromClient error) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Listen(t)
 	defer ln.Close()
 	done := make(chan error, 1)
 	go func() {
@@ -78,8 +77,7 @@ func shake(t testing.TB, server, client *tls.Config) (state tls.ConnectionState,
 		}
 		done <- err
 	}()
-	nc, err := net.Dial("tcp", ln.Addr().String())
-	require.NoError(t, err)
+	nc := must.Do(net.Dial("tcp", ln.Addr().String()))(t)
 	c := tls.Client(nc, client)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
@@ -186,9 +184,8 @@ func TestClientWithoutCertificate(t *testing.T) {
 		cfg := settings()
 		cfg.ClientAuth = auth
 		s := side(t, cfg, server, ca.PEM())
-		k, err := Open(memory(t, map[string][]byte{"trust.pem": ca.PEM()}),
-			&config.TLS{TrustStore: config.Store{Location: "/trust.pem"}, HostnameVerification: true}, nil)
-		require.NoError(t, err)
+		k := must.Do(Open(memory(t, map[string][]byte{"trust.pem": ca.PEM()}),
+			&config.TLS{TrustStore: config.Store{Location: "/trust.pem"}, HostnameVerification: true}, nil))(t)
 		require.Nil(t, k.Server())
 		require.True(t, k.Expires().IsZero())
 		_, fromServer, fromClient := shake(t, s.Server(), k.client("zk1.example"))
@@ -252,8 +249,7 @@ func TestResumptionIsVerified(t *testing.T) {
 		cfg := settings()
 		cfg.Protocol = version
 		fs := memory(t, map[string][]byte{"key.pem": server.PEM(), "trust.pem": ca.PEM()})
-		s, err := Open(fs, cfg, nil)
-		require.NoError(t, err)
+		s := must.Do(Open(fs, cfg, nil))(t)
 		k := side(t, settings(), client, ca.PEM()).client("zk1.example")
 		k.ClientSessionCache = tls.NewLRUClientSessionCache(4)
 		for i := range 2 {
@@ -276,8 +272,7 @@ func TestReload(t *testing.T) {
 		Hosts: []string{"zk1.example"}, NotAfter: time.Now().Add(20 * time.Minute)})
 	fs := memory(t, map[string][]byte{"key.pem": first.PEM(), "trust.pem": ca.PEM()})
 	core, logs := observer.New(zap.InfoLevel)
-	k, err := Open(fs, settings(), zap.New(core))
-	require.NoError(t, err)
+	k := must.Do(Open(fs, settings(), zap.New(core)))(t)
 	require.Equal(t, first.Cert.NotAfter, k.Expires())
 
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -307,8 +302,7 @@ func TestReload(t *testing.T) {
 func TestStoreThatIsBeingWritten(t *testing.T) {
 	ca, other := pki.NewCA("ca").PEM(), pki.NewCA("other").PEM()
 	fs := memory(t, map[string][]byte{"trust.pem": ca})
-	k, err := Open(fs, &config.TLS{TrustStore: config.Store{Location: "/trust.pem"}}, nil)
-	require.NoError(t, err)
+	k := must.Do(Open(fs, &config.TLS{TrustStore: config.Store{Location: "/trust.pem"}}, nil))(t)
 	whole := slices.Concat(ca, other)
 	for n := len(ca) + len(beginning); n < len(whole)-len("-\n"); n++ {
 		write(t, fs, "/trust.pem", whole[:n])
@@ -342,8 +336,7 @@ func TestFolderIsAStore(t *testing.T) {
 	fs := memory(t, map[string][]byte{"tls.crt": bytes.TrimSpace(chain), "tls.key": key, "ca.crt": ca.PEM()})
 	cfg := settings()
 	cfg.KeyStore, cfg.TrustStore = config.Store{Location: "/"}, config.Store{Location: "/"}
-	k, err := Open(fs, cfg, nil)
-	require.NoError(t, err)
+	k := must.Do(Open(fs, cfg, nil))(t)
 	_, fromServer, fromClient := shake(t, k.Server(), side(t, settings(), client, ca.PEM()).client("zk1.example"))
 	require.NoError(t, fromServer)
 	require.NoError(t, fromClient)
@@ -387,8 +380,7 @@ func TestOpenRefuses(t *testing.T) {
 		_, err := Open(memory(t, map[string][]byte{"key.pem": l.PEM(), "trust.pem": ca.PEM()}), cfg, nil)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := Open(vfs.OS(), settings(), nil)
-	require.Error(t, err)
+	require.Error(t, must.Err(Open(vfs.OS(), settings(), nil)))
 }
 
 func TestCipherChoice(t *testing.T) {
@@ -412,9 +404,8 @@ func TestCipherChoice(t *testing.T) {
 		{"", nil, []string{"TLS_AES_256_GCM_SHA384", gcm, "TLS_RSA_WITH_AES_128_CBC_SHA"}, tls.VersionTLS12,
 			tls.VersionTLS13, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}, 1},
 	} {
-		got, err := chooseCiphers(&config.TLS{Protocol: c.protocol, EnabledProtocols: c.enabled,
-			CipherSuites: c.suites})
-		require.NoError(t, err)
+		got := must.Do(chooseCiphers(&config.TLS{Protocol: c.protocol, EnabledProtocols: c.enabled,
+			CipherSuites: c.suites}))(t)
 		require.Equal(t, c.min, got.min, "%+v", c)
 		require.Equal(t, c.max, got.max, "%+v", c)
 		require.Equal(t, c.picked, got.suites, "%+v", c)

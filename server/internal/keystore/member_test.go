@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -74,8 +75,7 @@ func TestMembersAfterReload(t *testing.T) {
 	ca, next := pki.NewCA("ca"), pki.NewCA("next")
 	old := ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}})
 	fs := memory(t, map[string][]byte{"key.pem": old.PEM(), "trust.pem": append(ca.PEM(), next.PEM()...)})
-	k, err := Open(fs, settings(), nil)
-	require.NoError(t, err)
+	k := must.Do(Open(fs, settings(), nil))(t)
 	server := k.MemberServer(func(context.Context, netip.Addr) []string { return nil })
 	peer := side(t, settings(), next.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}), next.PEM())
 	_, _, fromClient := shake(t, server, peer.MemberClient("127.0.0.1", netip.Addr{}))

@@ -3,11 +3,12 @@ package keystore
 import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // What a file may demand is bounded, and no parameters end the process.
@@ -28,26 +29,22 @@ func TestHostilePBEParameters(t *testing.T) {
 		for _, n := range []int{0, 7, 8, 9, 64, 1000} {
 			for _, data := range []int{0, 1, 8, 16} {
 				der := encrypted(t, oid, pbeParams{make([]byte, n), 1}, make([]byte, data))
-				_, err := decryptPKCS8(der, "changeit")
-				require.Error(t, err, "%s: salt of %d, data of %d", id, n, data)
+				require.Error(t, must.Err(decryptPKCS8(der, "changeit")), "%s: salt of %d, data of %d", id, n, data)
 			}
 		}
 	}
 }
 
 func encrypted(t *testing.T, oid asn1.ObjectIdentifier, params any, data []byte) []byte {
-	p, err := asn1.Marshal(params)
-	require.NoError(t, err)
-	der, err := asn1.Marshal(encryptedKey{
-		pkix.AlgorithmIdentifier{Algorithm: oid, Parameters: asn1.RawValue{FullBytes: p}}, data})
-	require.NoError(t, err)
+	p := must.Do(asn1.Marshal(params))(t)
+	der := must.Do(asn1.Marshal(encryptedKey{
+		pkix.AlgorithmIdentifier{Algorithm: oid, Parameters: asn1.RawValue{FullBytes: p}}, data}))(t)
 	return der
 }
 
 func oidOf(t *testing.T, text string) (oid asn1.ObjectIdentifier) {
 	for field := range strings.SplitSeq(text, ".") {
-		n, err := strconv.Atoi(field)
-		require.NoError(t, err)
+		n := must.Atoi(t, field)
 		oid = append(oid, n)
 	}
 	return oid

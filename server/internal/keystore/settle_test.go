@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -56,8 +57,7 @@ func TestSettle(t *testing.T) {
 
 			require.NoError(t, broken(file))
 			require.Equal(t, 1, settle())
-			_, err := Open(vfs.OS(), cfg, nil)
-			require.NoError(t, err)
+			must.Do(Open(vfs.OS(), cfg, nil))(t)
 
 			require.NoError(t, broken(file))
 			for _, at := range []string{file, filepath.Dir(file)} {
@@ -66,8 +66,7 @@ func TestSettle(t *testing.T) {
 				}
 			}
 			require.Zero(t, settle(), "nobody is writing it")
-			_, err = Open(vfs.OS(), cfg, nil)
-			require.Error(t, err)
+			require.Error(t, must.Err(Open(vfs.OS(), cfg, nil)))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // several is a collector of findings.
@@ -28,7 +29,6 @@ func TestFindingsAreSeries(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(all)
-	_, err := registry.Gather()
-	require.NoError(t, err)
+	must.Do(registry.Gather())(t)
 	require.Equal(t, 4, testutil.CollectAndCount(all, "warren_finding"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/orders/orderstest"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func kind(t testing.TB, name string) *orders.Kind {
@@ -42,8 +43,7 @@ func give(t testing.TB, w *orders.Executor, name, body string) (status int, answ
 		require.ErrorAs(t, err, &refusal)
 		return refusal.Status, err.Error()
 	}
-	text, err := json.Marshal(fields)
-	require.NoError(t, err)
+	text := must.Do(json.Marshal(fields))(t)
 	return 200, string(text)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -21,19 +22,16 @@ func newFinder(t *testing.T, fs *vfs.Mem) *Finder {
 	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
 	e := env.New(cfg, env.Options{FS: fs})
 	require.NoError(t, e.FS.MkdirAll(e.LogDir()))
-	log, err := wal.Open(wal.Options{FS: e.FS, Dir: e.LogDir(), PreallocSize: 1 << 10})
-	require.NoError(t, err)
+	log := must.Do(wal.Open(wal.Options{FS: e.FS, Dir: e.LogDir(), PreallocSize: 1 << 10}))(t)
 	t.Cleanup(func() { _ = log.Close() })
-	_, err = log.Replay(1, func(*wal.Record) error { return nil })
-	require.NoError(t, err)
+	must.Do(log.Replay(1, func(*wal.Record) error { return nil }))(t)
 	state := datatree.NewState(datatree.Config{})
 	for z := proto.Zxid(1); z <= 3; z++ {
 		h := proto.TxnHeader{ClientID: 7, Cxid: int32(z), Zxid: z, Type: proto.OpError}
 		b := wal.BeginRecord(nil)
 		begin := len(b)
 		b = (&proto.ErrorTxn{Err: proto.ErrNoNode}).AppendTo(h.AppendTo(b))
-		_, _, err := state.Apply(b[begin:], nil, nil, false)
-		require.NoError(t, err)
+		must.Do2(state.Apply(b[begin:], nil, nil, false))(t)
 		require.NoError(t, log.Append(wal.EndRecord(b, 0), z, z))
 	}
 	require.NoError(t, log.Sync())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -28,10 +29,8 @@ func newRig(t *testing.T) *rig {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll("log"))
 	require.NoError(t, fs.MkdirAll("snap"))
-	l, err := wal.Open(wal.Options{FS: fs, Dir: "log", PreallocSize: 1 << 10})
-	require.NoError(t, err)
-	_, err = l.Replay(1, func(*wal.Record) error { return nil })
-	require.NoError(t, err)
+	l := must.Do(wal.Open(wal.Options{FS: fs, Dir: "log", PreallocSize: 1 << 10}))(t)
+	must.Do(l.Replay(1, func(*wal.Record) error { return nil }))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return &rig{t: t, fs: fs, log: l}
 }
@@ -49,8 +48,7 @@ func (r *rig) add(session proto.SessionID, op proto.OpCode, body record) {
 }
 
 func (r *rig) read(path string, most Limits) *History {
-	h, err := Of(context.Background(), r.dirs(), path, most)
-	require.NoError(r.t, err)
+	h := must.Do(Of(context.Background(), r.dirs(), path, most))(r.t)
 	return h
 }
 
@@ -127,17 +125,14 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.Len(t, h.Versions, 5)
 	require.Equal(t, h.Versions[4].Zxid, h.From)
 	require.NoError(t, r.log.Close(), "from here on no file grows ahead of the log's end")
-	names, err := wal.Names(r.fs, "log")
-	require.NoError(t, err)
-	newest, err := r.fs.Stat("log/" + names[len(names)-1])
-	require.NoError(t, err)
+	names := must.Do(wal.Names(r.fs, "log"))(t)
+	newest := must.Do(r.fs.Stat("log/" + names[len(names)-1]))(t)
 	h = r.read("/a", Limits{Bytes: newest.Size(), Time: time.Minute, Versions: 100, Data: 1 << 20})
 	require.True(t, h.Cut)
 	require.NotEmpty(t, h.Versions)
 	require.Less(t, len(h.Versions), 51)
-	_, err = Of(context.Background(), r.dirs(), "/a",
-		Limits{Bytes: 10, Time: time.Minute, Versions: 1})
-	require.ErrorIs(t, err, ErrLarge)
+	require.ErrorIs(t, must.Err(Of(context.Background(), r.dirs(), "/a",
+		Limits{Bytes: 10, Time: time.Minute, Versions: 1})), ErrLarge)
 }
 
 // A txn that ZooKeeper has logged a second time is one version.
@@ -151,8 +146,7 @@ func TestHistoryOfRepeatedTxns(t *testing.T) {
 	want := r.read("/a", usual)
 	require.Len(t, want.Versions, 4)
 
-	names, err := wal.Names(r.fs, "log")
-	require.NoError(t, err)
+	names := must.Do(wal.Names(r.fs, "log"))(t)
 	require.Len(t, names, 1)
 	var again []byte
 	sum, err := wal.Scan(r.fs, "log/"+names[0], func(rec *wal.Record) error {
@@ -162,17 +156,13 @@ func TestHistoryOfRepeatedTxns(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	f, err := r.fs.OpenWrite("log/" + names[0])
-	require.NoError(t, err)
-	_, err = f.WriteAt(again, sum.End)
-	require.NoError(t, err)
+	f := must.Do(r.fs.OpenWrite("log/" + names[0]))(t)
+	must.Do(f.WriteAt(again, sum.End))(t)
 	require.NoError(t, f.Close())
-	sum, err = wal.Scan(r.fs, "log/"+names[0], func(*wal.Record) error { return nil })
-	require.NoError(t, err)
+	sum = must.Do(wal.Scan(r.fs, "log/"+names[0], func(*wal.Record) error { return nil }))(t)
 	require.Equal(t, 3, sum.Repeated)
 	r.last++ // so that the reading does not end before them
-	got := r.read("/a", usual)
-	require.Equal(t, want.Versions, got.Versions)
+	require.Equal(t, want.Versions, r.read("/a", usual).Versions)
 }
 
 // A txn of any bytes is read or refused, and a version that is told is about the path.

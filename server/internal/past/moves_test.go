@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func (r *rig) below(parent string, most Limits) *Moves {
-	m, err := Below(context.Background(), r.dirs(), parent, most)
-	require.NoError(r.t, err)
+	m := must.Do(Below(context.Background(), r.dirs(), parent, most))(r.t)
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // nameOf encodes a name from pairs of object identifier and value; a value that is no string is used unchanged. A
@@ -36,8 +37,7 @@ func nameOf(t testing.TB, pairs ...any) []byte {
 			name = append(name, attributeSET{a})
 		}
 	}
-	der, err := asn1.Marshal(name)
-	require.NoError(t, err)
+	der := must.Do(asn1.Marshal(name))(t)
 	return der
 }
 
@@ -90,13 +90,10 @@ func subjects(t testing.TB) []struct {
 
 func TestSubjectNames(t *testing.T) {
 	for _, c := range subjects(t) {
-		got, err := subjectName(c.der)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got)
+		require.Equal(t, c.want, must.Do(subjectName(c.der))(t))
 	}
 	for _, der := range [][]byte{nil, {0x30}, {0x30, 0x02, 0x31, 0x05}, append(nameOf(t, oidCN, "a"), 0)} {
-		_, err := subjectName(der)
-		require.ErrorIs(t, err, errSubjectEncoding)
+		require.ErrorIs(t, must.Err(subjectName(der)), errSubjectEncoding)
 	}
 }
 
@@ -135,8 +132,7 @@ func TestAlternativeNames(t *testing.T) {
 		{config.X509ID{SANType: 1, Match: ".*", Extract: "x*"}, "", errEmptyCertID},
 	} {
 		c.id.Type = idAlternative
-		n, err := NewCertNames(&config.Security{X509ID: c.id, X509SuperUser: "web"})
-		require.NoError(t, err)
+		n := must.Do(NewCertNames(&config.Security{X509ID: c.id, X509SuperUser: "web"}))(t)
 		ids, err := n.Identities(x)
 		if c.err != nil {
 			require.ErrorIs(t, err, c.err, "%+v", c.id)

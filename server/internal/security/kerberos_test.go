@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -23,26 +24,19 @@ func TestKeytabIsReplaced(t *testing.T) {
 	forge, fs, now := krb5.NewForge(t), vfs.NewMem(), time.Now()
 	core, logs := observer.New(zap.ErrorLevel)
 	put := func(b []byte) {
-		f, err := fs.Create("/keytab")
-		require.NoError(t, err)
-		_, err = f.Write(b)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
+		require.NoError(t, vfs.WriteFile(fs, "/keytab", b))
 	}
 	put(forge.Keys("old", service))
 	tickets := &Tickets{FS: fs, Log: zap.New(core), Now: func() time.Time { return now },
 		Config: forge.Config("EXAMPLE.COM")}
-	a, err := tickets.Accept(&sasl.Kerberos{Principal: "zookeeper/zk1.example.com", Keytab: "/keytab"})
-	require.NoError(t, err)
+	a := must.Do(tickets.Accept(&sasl.Kerberos{Principal: "zookeeper/zk1.example.com", Keytab: "/keytab"}))(t)
 	require.Equal(t, service, a.Service().String())
 	accepts := func(password string) bool {
 		cache := forge.Cache("cache", "bob@EXAMPLE.COM", password, now.Add(time.Hour), service)
-		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: tickets.Config,
-			Timeout: time.Minute})
-		require.NoError(t, err)
-		token, _, err := login.Initiate(service).Next(nil)
-		require.NoError(t, err)
-		_, err = a.Accept().Step(token)
+		login := must.Do(kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: tickets.Config,
+			Timeout: time.Minute}))(t)
+		token, _ := must.Do2(login.Initiate(service).Next(nil))(t)
+		_, err := a.Accept().Step(token)
 		return err == nil
 	}
 	require.True(t, accepts("old"))
@@ -71,8 +65,7 @@ func TestWhoIsAServer(t *testing.T) {
 			{ID: 2, Addresses: []config.PeerAddress{{Host: "ZK2.a.org"}}}}
 	}}}
 	parse := func(name string) kerberos.Principal {
-		p, err := kerberos.ParsePrincipal(name)
-		require.NoError(t, err)
+		p := must.Do(kerberos.ParsePrincipal(name))(t)
 		return p
 	}
 	for name, want := range map[string]string{

@@ -38,10 +38,8 @@ func startShaken(t *testing.T, members func() []config.Member) *shaken {
 	cfg.SSLQuorum = true
 	cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = s.files.File("key", 1, "pem"),
 		s.files.File("trust", 1, "pem")
-	var err error
-	s.Quorum, err = OpenQuorum(QuorumOptions{Config: cfg, FS: vfs.OS(), Log: zap.NewNop(),
-		Registry: prometheus.NewRegistry(), Members: members, Handshakes: limits.NewHandshakes(s.turns)})
-	require.NoError(t, err)
+	s.Quorum = must.Do(OpenQuorum(QuorumOptions{Config: cfg, FS: vfs.OS(), Log: zap.NewNop(),
+		Registry: prometheus.NewRegistry(), Members: members, Handshakes: limits.NewHandshakes(s.turns)}))(t)
 	s.ln = must.Listen(t)
 	t.Cleanup(func() { s.ln.Close() })
 	return s
@@ -49,8 +47,7 @@ func startShaken(t *testing.T, members func() []config.Member) *shaken {
 
 // accept takes the next connection, and tells how its handshake has ended.
 func (s *shaken) accept() chan error {
-	nc, err := s.ln.Accept()
-	require.NoError(s.t, err)
+	nc := must.Do(s.ln.Accept())(s.t)
 	ended := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(s.t.Context(), patience)

@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -40,12 +41,8 @@ func TestNobodyWaitsForAnExchange(t *testing.T) {
 	r := newReader(c)
 	token := proto.AppendBuffer(nil, []byte("token"))
 	write := wire.Delete("/a", -1)
-	done, err := r.handle(&request{write.Op, 1, write.Body})
-	require.NoError(t, err)
-	require.True(t, done)
-	done, err = r.handle(&request{proto.OpSasl, 2, token})
-	require.NoError(t, err)
-	require.False(t, done)
+	require.True(t, must.Do(r.handle(&request{write.Op, 1, write.Body}))(t))
+	require.False(t, must.Do(r.handle(&request{proto.OpSasl, 2, token}))(t))
 	r.submit()
 	r.unlock()
 	require.Equal(t, 1, h.taken)

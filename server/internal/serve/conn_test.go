@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -37,8 +38,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	body := make([]byte, 1<<20)
 	n := 0
 	for ; n < maxQueued; n++ {
-		done, err := r.handle(&request{proto.OpExists, 1, body})
-		require.NoError(t, err)
+		done := must.Do(r.handle(&request{proto.OpExists, 1, body}))(t)
 		if !done {
 			break
 		}
@@ -135,8 +135,7 @@ func TestConnectionsWithoutASession(t *testing.T) {
 		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
 		return s.Metrics.Sessionless.Total() == 1
 	}, time.Minute, time.Millisecond)
-	_, err := silent.Read(make([]byte, 1))
-	require.Error(t, err, "closed by the server")
+	require.Error(t, must.Err(silent.Read(make([]byte, 1))), "closed by the server")
 }
 
 // A large write waits for room in the budget. If its connection then has to wait for its own client, or ends, the

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestConnSetCounts adds and removes at random against a plain count.
@@ -67,8 +69,7 @@ func TestConnSetForgetsAddresses(t *testing.T) {
 	come := func(n int, asks bool) {
 		c := &Conn{}
 		c.Remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), 1)
-		_, err := cs.add(c, false)
-		require.NoError(t, err)
+		must.Do(cs.add(c, false))(t)
 		if asks {
 			c.address.rate.Reserve(now, 1, 1)
 		}

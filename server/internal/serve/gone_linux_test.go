@@ -29,12 +29,10 @@ func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
 		"reset": {func(nc *net.TCPConn) error { _ = nc.SetLinger(0); return nc.Close() },
 			true, true},
 	} {
-		client, err := net.Dial("tcp", ln.Addr().String())
-		require.NoError(t, err)
+		client := must.Do(net.Dial("tcp", ln.Addr().String()))(t)
 		defer client.Close()
 		require.NoError(t, c.client(client.(*net.TCPConn)))
-		accepted, err := ln.Accept()
-		require.NoError(t, err)
+		accepted := must.Do(ln.Accept())(t)
 		require.Eventually(t, func() bool { return newPeek().gone(accepted) == c.gone }, time.Minute,
 			time.Millisecond, name)
 		require.Eventually(t, func() bool { return hungUp(socket.Raw(accepted)) == c.hungUp }, time.Minute,

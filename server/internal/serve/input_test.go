@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -109,8 +110,7 @@ func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	r := newReader(newConn(newFront(), nc))
 	done := make(chan error)
 	go func() { done <- r.fill() }()
-	_, err := client.Write([]byte("abc"))
-	require.NoError(t, err)
+	must.Do(client.Write([]byte("abc")))(t)
 	require.NoError(t, <-done)
 	require.Equal(t, "abc", string(r.in.bytes()))
 	_ = nc.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
@@ -118,8 +118,7 @@ func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	require.Nil(t, r.in.buf)
 	require.Equal(t, "abc", string(r.in.rest))
 	_ = nc.SetReadDeadline(time.Time{})
-	_, err = client.Write([]byte("def"))
-	require.NoError(t, err)
+	must.Do(client.Write([]byte("def")))(t)
 	require.NoError(t, r.fill())
 	require.Equal(t, "abcdef", string(r.in.bytes()))
 }
@@ -145,18 +144,15 @@ func TestPartsOfLargeRequestsAreBounded(t *testing.T) {
 		<-written
 		return r, err
 	}
-	first, err := send(900 << 10)
-	require.NoError(t, err)
-	_, err = send(1000)
-	require.NoError(t, err, "small buffers do not count")
+	first := must.Do(send(900 << 10))(t)
+	require.NoError(t, must.Err(send(1000)), "small buffers do not count")
 	second, err := send(900 << 10)
 	require.ErrorIs(t, err, errInputs)
 	second.cleanup()
 	first.cleanup()
 	require.Zero(t, front.inputs.total.Load())
 	front.inputs.most = 1
-	alone, err := send(900 << 10)
-	require.NoError(t, err)
+	alone := must.Do(send(900 << 10))(t)
 	alone.cleanup()
 	require.Zero(t, front.inputs.total.Load())
 }

@@ -31,8 +31,7 @@ func listening(t *testing.T, set func(*config.Config)) *Front {
 // option reads an option of a socket.
 func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int) {
 	t.Helper()
-	raw, err := socket.(syscall.Conn).SyscallConn()
-	require.NoError(t, err)
+	raw := must.Do(socket.(syscall.Conn).SyscallConn())(t)
 	var failed error
 	require.NoError(t, raw.Control(func(fd uintptr) { value, failed = get(int(fd)) }))
 	require.NoError(t, failed)

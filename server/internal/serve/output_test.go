@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -50,8 +51,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	c.flush()
 	// The client has not read yet, and its requests stay unread in the server's input. An event now must not turn
 	// the orderly end into a reset.
-	_, err := client.Write(make([]byte, 100))
-	require.NoError(t, err)
+	must.Do(client.Write(make([]byte, 100)))(t)
 	a.deliver(1, proto.EventNodeChildrenChanged, []byte("/"), 0)
 	a.flush()
 	c.mu.Lock()
@@ -59,9 +59,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	c.mu.Unlock()
 	require.False(t, dead)
 	require.Zero(t, pending)
-	reply, err := io.ReadAll(client)
-	require.NoError(t, err)
-	require.Len(t, reply, 4+proto.ReplyHeaderSize)
+	require.Len(t, must.ReadAll(t, client), 4+proto.ReplyHeaderSize)
 }
 
 // patientConn does not set deadlines, but keeps the last one: the test decides when it expires.
@@ -97,8 +95,7 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	}
 	add(make([]byte, large))
 	require.Eventually(t, patience.set.Load, time.Minute, time.Millisecond, "drain waits for the client")
-	_, err := io.CopyN(io.Discard, client, large)
-	require.NoError(t, err)
+	must.Do(io.CopyN(io.Discard, client, large))(t)
 	require.Eventually(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -107,8 +104,7 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	patience.pass()
 	add([]byte("more"))
 	more := make([]byte, 4)
-	_, err = io.ReadFull(client, more)
-	require.NoError(t, err)
+	must.Do(io.ReadFull(client, more))(t)
 	require.Equal(t, "more", string(more))
 }
 

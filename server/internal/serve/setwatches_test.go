@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -125,8 +126,7 @@ func TestLongSetWatchesTakeNoMemory(t *testing.T) {
 		require.True(t, r.process())
 	}
 	require.NotNil(t, r.arriving)
-	_, err := client.Write(b[len(b)-1:])
-	require.NoError(t, err)
+	must.Do(client.Write(b[len(b)-1:]))(t)
 	for r.arriving != nil {
 		require.NoError(t, r.fill())
 		require.True(t, r.process())

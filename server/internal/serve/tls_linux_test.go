@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -35,8 +36,7 @@ func TestNobodyWaitsForAnAlertInATurn(t *testing.T) {
 	binary.BigEndian.PutUint32(r.in.buf[8:], uint32(proto.OpSetData))
 	r.pace.busy = true
 	wrong := append([]byte{23, 3, 3, 0, 64}, make([]byte, 64)...)
-	_, err := client.Write(wrong)
-	require.NoError(t, err)
+	must.Do(client.Write(wrong))(t)
 	unread := func() (n int) {
 		_ = r.c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 		return n

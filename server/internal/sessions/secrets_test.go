@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -16,8 +17,7 @@ var (
 
 func TestSecrets(t *testing.T) {
 	parse := func(lines ...string) Secrets {
-		s, err := ParseSecrets([]byte(strings.Join(lines, "\n")))
-		require.NoError(t, err)
+		s := must.Do(ParseSecrets([]byte(strings.Join(lines, "\n"))))(t)
 		return s
 	}
 	const id = proto.SessionID(0x100001a9a9a0000)
@@ -70,8 +70,7 @@ func TestSecretsThatAreRefused(t *testing.T) {
 		"zookeeper\nzookeeper":                 errRepeatedRule,
 		strings.Repeat("x", SecretsBytesMax+1): errLongSecrets,
 	} {
-		_, err := ParseSecrets([]byte(text))
-		require.ErrorIs(t, err, want, "%.40q", text)
+		require.ErrorIs(t, must.Err(ParseSecrets([]byte(text))), want, "%.40q", text)
 	}
 }
 

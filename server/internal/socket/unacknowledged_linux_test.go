@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A connection that is answered by the kernel of the other side is not silent, although its process reads nothing,
 // and even if there is no room for more bytes.
 func TestUnacknowledgedByAProcessThatStandsStill(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Listen(t)
 	defer ln.Close()
 	nc, err := net.Dial("tcp", ln.Addr().String())
 	require.NoError(t, err)

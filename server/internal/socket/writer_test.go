@@ -8,18 +8,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // pair returns the two ends of a connection.
 func pair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Listen(t)
 	defer l.Close()
-	near, err = net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	far, err = l.Accept()
-	require.NoError(t, err)
+	near = must.Do(net.Dial("tcp", l.Addr().String()))(t)
+	far = must.Do(l.Accept())(t)
 	t.Cleanup(func() { near.Close(); far.Close() })
 	return near, far
 }
@@ -29,20 +28,17 @@ func TestWriteNowNeverWaits(t *testing.T) {
 	var w Writer
 	sent := make([]byte, 16<<20) // more than any socket buffers
 	_, _ = rand.Read(sent)
-	n, err := w.WriteNow(Raw(near), sent)
-	require.NoError(t, err)
+	n := must.Do(w.WriteNow(Raw(near), sent))(t)
 	require.Positive(t, n)
 	require.Less(t, n, len(sent))
 	for { // the kernel may have moved some of it to the other end meanwhile
-		more, err := w.WriteNow(Raw(near), sent[n:])
-		require.NoError(t, err)
+		more := must.Do(w.WriteNow(Raw(near), sent[n:]))(t)
 		if n += more; more == 0 {
 			break
 		}
 	}
 	got := make([]byte, n)
-	_, err = io.ReadFull(far, got)
-	require.NoError(t, err)
+	must.Do(io.ReadFull(far, got))(t)
 	require.True(t, bytes.Equal(sent[:n], got))
 }
 
@@ -51,8 +47,7 @@ func TestWriteNowFails(t *testing.T) {
 	raw := Raw(near)
 	require.NoError(t, near.Close())
 	var w Writer
-	_, err := w.WriteNow(raw, []byte("x"))
-	require.ErrorIs(t, err, net.ErrClosed)
+	require.ErrorIs(t, must.Err(w.WriteNow(raw, []byte("x"))), net.ErrClosed)
 }
 
 func TestRawOfNoSocket(t *testing.T) {

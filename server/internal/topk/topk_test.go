@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const second = int64(time.Second)
@@ -66,8 +67,7 @@ func TestFirstHundredUnderZipf(t *testing.T) {
 	found := 0
 	for _, e := range v.Paths {
 		var rank int
-		_, err := fmt.Sscanf(e.Key, "/app/service-%d/node", &rank)
-		require.NoError(t, err)
+		must.Do(fmt.Sscanf(e.Key, "/app/service-%d/node", &rank))(t)
 		if rank < 100 { // Zipf's law puts the key 0 first
 			found++
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // a ring of ten minutes, and the time at which it ends.
@@ -29,9 +31,7 @@ func TestRingSurvivesARestart(t *testing.T) {
 	file := r.AppendTo(nil, []string{"reads", "writes"}, "1.2.3")
 	require.Less(t, len(file), FileMax)
 	again := New([]Fold{Mean, Most, Mean})
-	version, err := again.Load(file, []string{"new", "reads", "writes"}, now)
-	require.NoError(t, err)
-	require.Equal(t, "1.2.3", version)
+	require.Equal(t, "1.2.3", must.Do(again.Load(file, []string{"new", "reads", "writes"}, now))(t))
 	for _, from := range []int64{0, now - 300_000, now - 600_000} {
 		before, after := r.Since(from), again.Since(from)
 		require.Equal(t, before.Every, after.Every)
@@ -73,8 +73,7 @@ func TestFileIsBounded(t *testing.T) {
 	require.Less(t, len(file), FileMax)
 	t.Logf("a full ring of %d figures has a file of %d bytes", Wide, len(file))
 	again := New(folds)
-	_, err := again.Load(file, names, at)
-	require.NoError(t, err)
+	must.Do(again.Load(file, names, at))(t)
 	require.Equal(t, file, again.AppendTo(nil, names, "version"))
 }
 
@@ -89,8 +88,7 @@ func TestLoadLeavesOutTheFuture(t *testing.T) {
 	r, end := filled()
 	now, names := end-400_000, []string{"reads", "writes"}
 	again := New([]Fold{Mean, Most})
-	_, err := again.Load(r.AppendTo(nil, names, "1"), names, now)
-	require.NoError(t, err)
+	must.Do(again.Load(r.AppendTo(nil, names, "1"), names, now))(t)
 	until := func(v View) (times []int64) {
 		for _, at := range v.Times {
 			if at <= now {
@@ -111,8 +109,7 @@ func TestLoadLeavesOutTheFuture(t *testing.T) {
 
 	// Everything was later.
 	again = New([]Fold{Mean, Most})
-	_, err = again.Load(r.AppendTo(nil, names, "1"), names, end-1_000_000)
-	require.NoError(t, err)
+	must.Do(again.Load(r.AppendTo(nil, names, "1"), names, end-1_000_000))(t)
 	require.Empty(t, again.Since(0).Times)
 	require.Empty(t, again.Events())
 }
@@ -144,8 +141,7 @@ func TestDamagedFiles(t *testing.T) {
 		"no figures left": signed([]byte(fileMagic)),
 	} {
 		again := New([]Fold{Mean, Most})
-		_, err := again.Load(bad, names, now)
-		require.ErrorIs(t, err, errFile, name)
+		require.ErrorIs(t, must.Err(again.Load(bad, names, now)), errFile, name)
 		require.Empty(t, again.Since(0).Times, name)
 		require.Empty(t, again.Events(), name)
 	}
@@ -153,8 +149,7 @@ func TestDamagedFiles(t *testing.T) {
 		binary.BigEndian.PutUint32(b[slots+8:], math.Float32bits(float32(math.Inf(1))))
 	})
 	again := New([]Fold{Mean, Most})
-	_, err := again.Load(infinite, names, now)
-	require.NoError(t, err)
+	must.Do(again.Load(infinite, names, now))(t)
 	require.True(t, math.IsNaN(float64(again.slots[0].values[0])), "JSON has no infinite numbers")
 }
 

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A server keeps a Ring whatever happens to it, so its size is a promise.
@@ -107,8 +109,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 			}
 		}
 		loaded := New([]Fold{Most})
-		_, err := loaded.Load(r.AppendTo(nil, []string{"f"}, ""), []string{"f"}, at)
-		require.NoError(t, err)
+		must.Do(loaded.Load(r.AppendTo(nil, []string{"f"}, ""), []string{"f"}, at))(t)
 		require.Equal(t, r.Since(at-6*60_000), loaded.Since(at-6*60_000))
 		if before > hour {
 			v := r.Since(at - 23*hour)

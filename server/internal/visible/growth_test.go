@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Of many former counts few are kept: the oldest, and the newer the denser.
@@ -35,9 +36,7 @@ func TestSizesTellGrowth(t *testing.T) {
 	c := &count{root: "/"}
 	count := func(since int64) *Sizes {
 		for done := false; !done; {
-			var err error
-			done, err = g.countOn(c)
-			require.NoError(t, err)
+			done = must.Do(g.countOn(c))(t)
 		}
 		return c.sizes("/", nil, since)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The preview of a change says who votes now and then, and how many may fail.
@@ -19,8 +20,7 @@ func TestReconfigurationIsPreviewed(t *testing.T) {
 		{"server.3=c:1:2:observer;3", "", "3/0 2 1 -> 2/1 2 0"},
 		{"server.4=d:1:2;3,server.5=e:1:2;3", "2", "3/0 2 1 -> 4/0 3 1"},
 	} {
-		next, err := now.Changed(c.join, c.leave)
-		require.NoError(t, err)
+		next := must.Do(now.Changed(c.join, c.leave))(t)
 		r := reconfigurationOf(now, next)
 		require.Equal(t, "0x500000007", r.Version)
 		voting := func(v Voting) string {
@@ -28,8 +28,7 @@ func TestReconfigurationIsPreviewed(t *testing.T) {
 		}
 		require.Equal(t, c.want, voting(r.Now)+" -> "+voting(r.After), c)
 	}
-	next, err := now.Changed("server.4=d:1:2;3,server.3=c:1:2:observer;3", "1")
-	require.NoError(t, err)
+	next := must.Do(now.Changed("server.4=d:1:2;3,server.3=c:1:2:observer;3", "1"))(t)
 	require.Equal(t, []ServerChange{{1, "a:1:2:participant;0.0.0.0:3", "", true, false},
 		{2, "b:1:2:participant;0.0.0.0:3", "b:1:2:participant;0.0.0.0:3", true, true},
 		{3, "c:1:2:participant;0.0.0.0:3", "c:1:2:observer;0.0.0.0:3", true, false},

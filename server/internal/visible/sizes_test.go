@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // grove is a tree that a test changes, with the paths that are in it.
@@ -36,8 +37,7 @@ func newGrove(t *testing.T, seed uint64) *grove {
 func (g *grove) apply(op proto.OpCode, body interface{ AppendTo([]byte) []byte }) {
 	g.zxid++
 	h := proto.TxnHeader{Zxid: g.zxid, Type: op}
-	_, _, err := g.Store.State.Apply(body.AppendTo(h.AppendTo(nil)), nil, nil, false)
-	require.NoError(g.t, err)
+	must.Do2(g.Store.State.Apply(body.AppendTo(h.AppendTo(nil)), nil, nil, false))(g.t)
 }
 
 func (g *grove) create() string {
@@ -65,8 +65,7 @@ func (g *grove) removeLeaf() string {
 func (g *grove) count(between func(*count)) *count {
 	c := &count{root: "/"}
 	for {
-		done, err := g.countOn(c)
-		require.NoError(g.t, err)
+		done := must.Do(g.countOn(c))(g.t)
 		if done {
 			return c
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/past"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The terms of an election follow from what is there now, and from who came and went.
@@ -53,8 +54,7 @@ func TestTerms(t *testing.T) {
 	}
 	for name, moves := range map[string]*past.Moves{"a queue": newestFirst(came(5, "qn-0000000001", 1, "")),
 		"readers": newestFirst(came(5, "f__rlock__0000000001", 1, ""), came(6, "f__lock__0000000002", 1, ""))} {
-		_, err := termsOf("/q", line{}, moves, label)
-		require.ErrorIs(t, err, errNoLine, name)
+		require.ErrorIs(t, must.Err(termsOf("/q", line{}, moves, label)), errNoLine, name)
 	}
 
 	var many []past.Move
@@ -62,8 +62,7 @@ func TestTerms(t *testing.T) {
 		name := fmt.Sprintf("x-lock-%010d", i)
 		many = append(many, came(2*i, name, 7, "x"), gone(2*i+1, name, 7))
 	}
-	got, err := termsOf("/l", line{}, newestFirst(many...), label)
-	require.NoError(t, err)
+	got := must.Do(termsOf("/l", line{}, newestFirst(many...), label))(t)
 	require.True(t, got.Cut)
 	require.Len(t, got.Terms, termsMax)
 	require.Equal(t, Term{Znode: "/l/x-lock-0000000399", Session: "s7", Text: "x", Began: 798, Ended: 799},

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -25,15 +26,12 @@ func TestTrendsLeaveAFullDiskAlone(t *testing.T) {
 	front := serve.New(e, nil)
 	n := New(ensemble.New(&facts.Facts{Env: e}, nil, front, nil), nil, front)
 	names := func() []string {
-		all, err := disk.List("/data")
-		require.NoError(t, err)
+		all := must.Do(disk.List("/data"))(t)
 		return all
 	}
 
-	log, err := disk.Create("/data/log")
-	require.NoError(t, err)
-	_, err = log.Write(make([]byte, vfs.BlockSize))
-	require.NoError(t, err)
+	log := must.Do(disk.Create("/data/log"))(t)
+	must.Do(log.Write(make([]byte, vfs.BlockSize)))(t)
 	disk.SetCapacity(vfs.BlockSize) // not a byte is free
 	n.saveTrends()
 	require.Equal(t, []string{"log"}, names())

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestWhitelist(t *testing.T) {
@@ -44,8 +45,7 @@ func TestWhitelistKnowsEveryWord(t *testing.T) {
 		all = append(all, w)
 	}
 	text := "dataDir=/data\nclientPort=0\n4lw.commands.whitelist=" + strings.Join(all, ",") + "\n"
-	cfg, warnings, err := config.Parse(strings.NewReader(text), "./zoo.cfg")
-	require.NoError(t, err)
+	cfg, warnings := must.Do2(config.Parse(strings.NewReader(text), "./zoo.cfg"))(t)
 	require.Empty(t, warnings)
 	require.ElementsMatch(t, all, cfg.FourLetterWhitelist)
 }

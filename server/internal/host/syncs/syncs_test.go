@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -190,8 +191,7 @@ func TestOrder(t *testing.T) {
 		for _, w := range l.prepared {
 			var n int
 			var id proto.SessionID
-			_, err := fmt.Sscanf(w, "%d of session %d", &n, &id)
-			require.NoError(t, err)
+			must.Do(fmt.Sscanf(w, "%d of session %d", &n, &id))(t)
 			got[id] = append(got[id], w)
 		}
 		require.Equal(t, sent, got, "seed %d", seed)
