@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The chain of tree digests along the log of fixture 11-tiny. Source: storage 13.4.
@@ -40,8 +41,7 @@ func TestDigestChain(t *testing.T) {
 			digest := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: step.digest}
 			payload = digest.AppendTo(payload)
 		}
-		_, applied, err := s.Apply(payload, nil, nil, false)
-		require.NoError(t, err)
+		_, applied := must.Do2(s.Apply(payload, nil, nil, false))(t)
 		require.False(t, applied.DigestMismatch, "zxid %d", i+1)
 		require.Equal(t, step.digest, s.Digest(), "zxid %d", i+1)
 		s.check()
@@ -56,8 +56,7 @@ func TestDigestChain(t *testing.T) {
 	}{{proto.DigestVersion, true}, {1, false}, {3, false}} {
 		wrong.Version = c.version
 		payload := wrong.AppendTo(appendTxn(nil, proto.OpCreateSession, 8, &proto.CreateSessionTxn{}))
-		_, applied, err := s.Apply(payload, nil, nil, false)
-		require.NoError(t, err)
+		_, applied := must.Do2(s.Apply(payload, nil, nil, false))(t)
 		require.Equal(t, c.mismatch, applied.DigestMismatch, "version %d", c.version)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // modelWatches are the watches of one connection: it is the Sink and the Interest of a State.
@@ -262,11 +263,9 @@ func (w *twins) walked() {
 		return // replay may leave another pzxid, or another use
 	}
 	w.replays = append(w.replays, func() {
-		s, _, err := loadBody(body, zxid)
-		require.NoError(w.t, err)
+		s, _ := must.Do2(loadBody(body, zxid))(w.t)
 		for _, payload := range w.log[from:] {
-			_, applied, err := s.Apply(payload, nil, nil, false)
-			require.NoError(w.t, err)
+			_, applied := must.Do2(s.Apply(payload, nil, nil, false))(w.t)
 			if applied.Header.Zxid == last {
 				require.Equal(w.t, digest, s.Digest(), "snapshot at its end, zxid %v", last)
 			}
@@ -289,8 +288,7 @@ func (w *twins) follow() {
 		require.Equal(w.t, w.applied, w.ending.Apply(w.watches[1]))
 		w.ending = nil
 	} else {
-		_, applied, err := w.other.Apply(payload, w.watches[1], nil, false)
-		require.NoError(w.t, err)
+		_, applied := must.Do2(w.other.Apply(payload, w.watches[1], nil, false))(w.t)
 		require.Equal(w.t, w.applied, applied)
 	}
 	require.Equal(w.t, w.watches[0].events, w.watches[1].events)

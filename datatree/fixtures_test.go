@@ -108,16 +108,13 @@ func TestWithoutDigest(t *testing.T) {
 func requireFixture(t *testing.T, want *fixture, s *State) {
 	t.Helper()
 	s.check()
-	zxid, err := strconv.ParseInt(want.LastZxid, 0, 64)
-	require.NoError(t, err)
-	require.Equal(t, proto.Zxid(zxid), s.LastZxid())
+	require.Equal(t, proto.Zxid(must.Do(strconv.ParseInt(want.LastZxid, 0, 64))(t)), s.LastZxid())
 	require.Equal(t, want.TreeDigestAfterLoad, s.Digest())
 	require.Equal(t, want.NodeCount, s.NumNodes())
 	require.Len(t, want.Nodes, s.NumNodes())
 	require.Equal(t, len(want.Sessions), s.NumSessions())
 	for _, e := range want.Sessions {
-		id, err := strconv.ParseUint(e.ID, 0, 64)
-		require.NoError(t, err)
+		id := must.Do(strconv.ParseUint(e.ID, 0, 64))(t)
 		timeout, ok := s.Session(proto.SessionID(id))
 		require.True(t, ok, e.ID)
 		require.Equal(t, e.TimeoutMs, timeout, e.ID)
@@ -129,14 +126,12 @@ func requireFixture(t *testing.T, want *fixture, s *State) {
 		if node.Data == nil {
 			require.Nil(t, s.Data(id), path)
 		} else {
-			data, err := base64.StdEncoding.DecodeString(*node.Data)
-			require.NoError(t, err)
+			data := must.Do(base64.StdEncoding.DecodeString(*node.Data))(t)
 			require.NotNil(t, s.Data(id), path)
 			require.Equal(t, string(data), string(s.Data(id)), path)
 		}
 		w := node.Stat
-		owner, err := strconv.ParseUint(w.EphemeralOwner, 0, 64)
-		require.NoError(t, err)
+		owner := must.Do(strconv.ParseUint(w.EphemeralOwner, 0, 64))(t)
 		require.Equal(t, proto.Stat{
 			Czxid: proto.Zxid(w.Czxid), Mzxid: proto.Zxid(w.Mzxid), Ctime: w.Ctime, Mtime: w.Mtime,
 			Version: w.Version, Cversion: w.Cversion, Aversion: w.Aversion,
@@ -144,8 +139,7 @@ func requireFixture(t *testing.T, want *fixture, s *State) {
 			Pzxid: proto.Zxid(w.Pzxid),
 		}, s.Stat(id), path)
 		if hidden, ok := want.HiddenOwners[path]; ok {
-			owner, err := strconv.ParseUint(hidden, 0, 64)
-			require.NoError(t, err)
+			owner := must.Do(strconv.ParseUint(hidden, 0, 64))(t)
 			require.Equal(t, proto.SessionID(owner), s.Node(id).Owner, path)
 		}
 		var acl []proto.ACL
@@ -185,8 +179,7 @@ func loadFixture(t *testing.T, dir string) *State {
 			if h.Zxid <= base {
 				continue
 			}
-			_, _, err := s.Apply(payload, nil, nil, false)
-			require.NoError(t, err)
+			must.Do2(s.Apply(payload, nil, nil, false))(t)
 		}
 	}
 	s.DropOrphanEphemerals()
@@ -209,8 +202,7 @@ func byZxid(t *testing.T, dir, prefix string, newestFirst bool) []string {
 }
 
 func zxidOf(t *testing.T, name string) proto.Zxid {
-	z, err := strconv.ParseInt(strings.Split(name, ".")[1], 16, 64)
-	require.NoError(t, err)
+	z := must.Do(strconv.ParseInt(strings.Split(name, ".")[1], 16, 64))(t)
 	return proto.Zxid(z)
 }
 
@@ -318,8 +310,7 @@ func walk(s *State, budget int) []byte {
 func reload(t *testing.T, s *State, budget int) *State {
 	t.Helper()
 	body := walk(s, budget)
-	again, size, err := loadBody(body, s.LastZxid())
-	require.NoError(t, err)
+	again, size := must.Do2(loadBody(body, s.LastZxid()))(t)
 	require.Len(t, body, size)
 	return again
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // randomTxns applies random txns of all kinds, as a leader would have prepared them, and keeps
@@ -185,13 +186,11 @@ func TestFuzzySnapshotConverges(t *testing.T) {
 		}
 		x.s.check()
 
-		s, size, err := loadBody(body, w.Zxid())
-		require.NoError(t, err)
+		s, size := must.Do2(loadBody(body, w.Zxid()))(t)
 		require.Len(t, body, size)
 		s.check()
 		for _, payload := range x.log[start:] {
-			_, applied, err := s.Apply(payload, nil, nil, false)
-			require.NoError(t, err)
+			_, applied := must.Do2(s.Apply(payload, nil, nil, false))(t)
 			if applied.Header.Zxid >= lastZxid {
 				require.False(t, applied.DigestMismatch, "zxid %v", applied.Header.Zxid)
 			}
@@ -238,13 +237,11 @@ func TestWalkerACLs(t *testing.T) {
 		body, done = w.Next(body, 10)
 	}
 	w.Close()
-	s, _, err := loadBody(body, w.Zxid())
-	require.NoError(t, err)
+	s, _ := must.Do2(loadBody(body, w.Zxid()))(t)
 	require.Equal(t, denyList, s.acls.List(s.Node(s.Lookup([]byte("/a"))).ACL))
 	_, code := s.ReadData(nil, []byte("/a"), nil)
 	require.Equal(t, proto.ErrNoAuth, code)
-	_, _, err = s.Apply(x.payload, nil, nil, false)
-	require.NoError(t, err)
+	must.Do2(s.Apply(x.payload, nil, nil, false))(t)
 	require.Equal(t, two, s.acls.List(s.Node(s.Lookup([]byte("/a"))).ACL))
 	s.check()
 }
@@ -265,12 +262,10 @@ func TestLoader(t *testing.T) {
 		{"", "//a"}, {"", ""}, {"", "/a", ""}, {"", "/a", "/b", "/c", "/a/x", "/b/x", "/a/x", "/c/x"},
 		{"", "/ab", "/a/b"},
 	} {
-		_, err := load(paths...)
-		require.ErrorIs(t, err, ErrSnapshot, "%q", paths)
+		require.ErrorIs(t, must.Err(load(paths...)), ErrSnapshot, "%q", paths)
 	}
 	// Any order will do in which parents come first, and system znodes may be missing.
-	s, err := load("", "/a", "/b", "/a/x", "/b/x", "/a/x/1", "/b/x/1", "/a/y", "/c")
-	require.NoError(t, err)
+	s := must.Do(load("", "/a", "/b", "/a/x", "/b/x", "/a/x/1", "/b/x/1", "/a/y", "/c"))(t)
 	require.Equal(t, 9, s.NumNodes())
 	require.Equal(t, proto.Zxid(5), s.LastZxid())
 	s.check()
@@ -284,12 +279,10 @@ func TestLoader(t *testing.T) {
 	s.check()
 	l := NewLoader(Config{})
 	require.NoError(t, l.Node(nil, nil, -1, &proto.StatPersisted{EphemeralOwner: 7}))
-	odd, err := l.Done(1)
-	require.NoError(t, err)
+	odd := must.Do(l.Done(1))(t)
 	require.Zero(t, odd.DropOrphanEphemerals(), "the root is nobody's")
 	odd.check()
-	root, err := load("")
-	require.NoError(t, err)
+	root := must.Do(load(""))(t)
 	require.Equal(t, 1, root.NumNodes())
 	root.check()
 
@@ -302,8 +295,7 @@ func TestLoader(t *testing.T) {
 	require.NoError(t, l.Node(nil, nil, -1, st))
 	require.NoError(t, l.Node([]byte("/a"), nil, 99, st))
 	require.NoError(t, l.Node([]byte("/ttl"), nil, 4, &proto.StatPersisted{EphemeralOwner: proto.TTLOwner(5)}))
-	s, err = l.Done(1)
-	require.NoError(t, err)
+	s = must.Do(l.Done(1))(t)
 	s.check()
 	require.Equal(t, denyList, s.acls.List(s.Node(s.Lookup([]byte("/a"))).ACL))
 	require.Equal(t, 1, s.acls.Len(), "entries nobody uses are dropped")
@@ -312,13 +304,11 @@ func TestLoader(t *testing.T) {
 	require.Equal(t, proto.ErrNoAuth, code)
 	_, code = s.ReadExists(nil, []byte("/"), nil)
 	require.Equal(t, proto.OK, code)
-	_, err = l.Done(1)
-	require.ErrorIs(t, err, ErrSnapshot)
+	require.ErrorIs(t, must.Err(l.Done(1)), ErrSnapshot)
 
 	// A replayed create repairs the ACL (server-semantics 16.1 scenario 5).
-	_, _, err = s.Apply(appendTxn(nil, proto.OpCreate2, 2, &proto.CreateTxn{Path: proto.Text("/a"), Acl: readList}),
-		nil, nil, false)
-	require.NoError(t, err)
+	must.Do2(s.Apply(appendTxn(nil, proto.OpCreate2, 2, &proto.CreateTxn{Path: proto.Text("/a"), Acl: readList}),
+		nil, nil, false))(t)
 	_, code = s.ReadExists(nil, []byte("/a"), nil)
 	require.Equal(t, proto.OK, code)
 	s.check()

@@ -233,8 +233,7 @@ func TestACLTable(t *testing.T) {
 	// While a walker is about, a number is not given to another list.
 	_, deny := table.hold()
 	table.release(empty)
-	other := table.acquire(denyList)
-	require.Equal(t, first, other, "was free before")
+	require.Equal(t, first, table.acquire(denyList), "was free before")
 	fresh := table.acquire(append(readList[:1:1], readList...))
 	require.NotEqual(t, empty, fresh)
 	require.Equal(t, deny, fresh, "a number the walker has used only for what allows nothing")

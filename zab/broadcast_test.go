@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab/quorum"
 )
 
@@ -18,11 +19,9 @@ func (noHistory) Sums(proto.Zxid) (sums Sums, ok bool)             { return Sums
 
 // leading returns a leader of three with two followers, both Warren or both Java, up to date on links 1 and 2.
 func leading(t testing.TB, warren bool) *Core {
-	q, err := quorum.Majority(1, 2, 3)
-	require.NoError(t, err)
-	c, err := New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{},
-		Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})
-	require.NoError(t, err)
+	q := must.Do(quorum.Majority(1, 2, 3))(t)
+	c := must.Do(New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{},
+		Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()}))(t)
 	c.Take()
 	for _, id := range []proto.ServerID{1, 2} {
 		c.Step(Message{Type: Notification, From: id, Round: 1, Version: 2, Vote: Vote{Leader: 3}})

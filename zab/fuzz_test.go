@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab/quorum"
 )
 
@@ -41,8 +42,7 @@ func TestCoreSurvivesAnything(t *testing.T) {
 }
 
 func survive(t *testing.T, data []byte) {
-	q, err := quorum.Majority(1, 2, 3)
-	require.NoError(t, err)
+	q := must.Do(quorum.Majority(1, 2, 3))(t)
 	byteAt := func() byte {
 		if len(data) == 0 {
 			return 0
@@ -75,8 +75,7 @@ func survive(t *testing.T, data []byte) {
 		}
 		return c
 	}
-	c, err := New(reconfig(cfg))
-	require.NoError(t, err)
+	c := must.Do(New(reconfig(cfg)))(t)
 	switch first >> 3 & 7 { // most runs begin deep in the protocol
 	case 1, 2:
 		c = leading(t, true)

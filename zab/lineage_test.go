@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // What is noted before a history is replaced holds of both, and ends with currentEpoch.
@@ -30,8 +31,7 @@ func TestLineageCommon(t *testing.T) {
 		require.Equal(t, own.Epoch(), got.Epoch())
 		require.Equal(t, c.own, lineageText(own), "it is left as it is")
 		require.Nil(t, got.Differs(own))
-		_, err := ParseLineage(got.AppendTo(nil))
-		require.NoError(t, err)
+		must.Do(ParseLineage(got.AppendTo(nil)))(t)
 	}
 }
 
@@ -79,16 +79,13 @@ func TestLineageIsReadAsItWasWritten(t *testing.T) {
 	}
 	require.Len(t, whole.AppendTo(nil), LineageSizeMax)
 	for _, l := range []*Lineage{{}, whole, {Ensemble: 9}, parsed("E7:1@1m11,~2,4@3m12+1.4/4.2")} {
-		again, err := ParseLineage(l.AppendTo([]byte("x"))[1:])
-		require.NoError(t, err)
+		again := must.Do(ParseLineage(l.AppendTo([]byte("x"))[1:]))(t)
 		require.Equal(t, l, again)
 		require.True(t, l.equal(again))
 	}
 	for range 2000 {
 		l := drawn(rng)
-		again, err := ParseLineage(l.AppendTo(nil))
-		require.NoError(t, err)
-		require.Equal(t, l, again)
+		require.Equal(t, l, must.Do(ParseLineage(l.AppendTo(nil)))(t))
 		require.Equal(t, l, parsed(lineageText(l)), "the language of scripts")
 	}
 }
@@ -97,11 +94,9 @@ func TestLineageIsReadAsItWasWritten(t *testing.T) {
 func TestParseLineageRefuses(t *testing.T) {
 	good := parsed("E7:1@1m11,2@3m12+1.4/2.1").AppendTo(nil)
 	for n := range good {
-		_, err := ParseLineage(good[:n])
-		require.ErrorIs(t, err, errLineage, "%d bytes", n)
+		require.ErrorIs(t, must.Err(ParseLineage(good[:n])), errLineage, "%d bytes", n)
 	}
-	_, err := ParseLineage(append(good, 0))
-	require.ErrorIs(t, err, errLineage)
+	require.ErrorIs(t, must.Err(ParseLineage(append(good, 0))), errLineage)
 	for what, text := range map[string]string{
 		"epoch 0":                         "0@1m1/0",
 		"a negative epoch":                "-1@1m1/0",
@@ -147,8 +142,7 @@ func TestParseLineageRefuses(t *testing.T) {
 		default:
 			b = parsed(text).AppendTo(nil)
 		}
-		_, err := ParseLineage(b)
-		require.ErrorIs(t, err, errLineage, what)
+		require.ErrorIs(t, must.Err(ParseLineage(b)), errLineage, what)
 	}
 }
 
@@ -165,9 +159,7 @@ func FuzzParseLineage(f *testing.F) {
 			require.ErrorIs(t, err, errLineage)
 			return
 		}
-		again, err := ParseLineage(l.AppendTo(nil))
-		require.NoError(t, err)
-		require.Equal(t, l, again)
+		require.Equal(t, l, must.Do(ParseLineage(l.AppendTo(nil)))(t))
 		require.NotEmpty(t, l.String())
 		c := &Config{Lineage: l, Epochs: Epochs{Accepted: 9, Current: 9}}
 		require.EqualValues(t, 9, c.lineage().Epoch(), "the history ends with currentEpoch")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestCreate2SlotsAreThoseOfThePreparer(t *testing.T) {
@@ -35,8 +36,7 @@ func TestErrorTxnIsApplied(t *testing.T) {
 	payload := AppendErrorTxn(nil,
 		proto.TxnHeader{ClientID: 7, Cxid: 9, Zxid: 0x100000001, Time: 3, Type: proto.OpCreate}, proto.ErrSessionMoved)
 	require.Len(t, payload, 36)
-	_, applied, err := s.Apply(payload, nil, nil, true)
-	require.NoError(t, err)
+	_, applied := must.Do2(s.Apply(payload, nil, nil, true))(t)
 	require.Equal(t, proto.ErrSessionMoved, applied.Err)
 	require.Equal(t, proto.Zxid(0x100000001), s.LastZxid())
 	require.Equal(t, before, s.Digest())

@@ -46,8 +46,7 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 					}
 					prepared[h.Type]++
 				}
-				_, a, err := s.Apply(payload, nil, nil, false)
-				require.NoError(t, err)
+				_, a := must.Do2(s.Apply(payload, nil, nil, false))(t)
 				require.False(t, a.DigestMismatch)
 			}
 		}

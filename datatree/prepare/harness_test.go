@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // encodable is what has an encoding.
@@ -115,8 +116,7 @@ func (l *pipeline) last() []byte {
 func (l *pipeline) apply(n int) {
 	l.t.Helper()
 	for _, q := range l.queue[:n] {
-		_, a, err := l.s.Apply(q.payload, nil, nil, false)
-		require.NoError(l.t, err)
+		_, a := must.Do2(l.s.Apply(q.payload, nil, nil, false))(l.t)
 		require.Equal(l.t, q.err, a.Err, "txn %v", a.Header.Zxid)
 		require.False(l.t, a.DigestMismatch, "txn %v of type %v", a.Header.Zxid, a.Header.Type)
 		l.results = append(l.results, a)
@@ -163,9 +163,7 @@ func (l *pipeline) edit(path string, change func(*proto.StatPersisted)) {
 		require.NoError(l.t, loader.Node(at, data, key, &st))
 	}
 	require.NoError(l.t, r.Err())
-	var err error
-	l.s, err = loader.Done(zxid)
-	require.NoError(l.t, err)
+	l.s = must.Do(loader.Done(zxid))(l.t)
 	l.p = New(l.s, l.cfg)
 }
 

@@ -22,7 +22,7 @@ func TestWatchesAreRefusedWhenNoReferenceIsLeft(t *testing.T) {
 	require.Equal(t, 10, n)
 	require.False(t, w.Add(9, Recursive, path(n)))
 	require.False(t, w.Add(9, Recursive, []byte("/short")))
-	require.Zero(t, must(w.Use(9)))
+	require.Zero(t, countOf(w.Use(9)))
 	watchers, paths, total := w.Count()
 	require.Equal(t, [3]int{3, 10, 10}, [3]int{watchers, paths, total})
 	require.True(t, w.Add(9, Recursive, path(0)), "a path that is watched takes no reference")
@@ -57,7 +57,7 @@ func TestWatchesAreRefusedWhenNoNumberIsLeft(t *testing.T) {
 	}
 }
 
-func must(n int, _ uint64) int { return n }
+func countOf(paths int, _ uint64) int { return paths }
 
 // The memory of all watches has a bound, whatever their paths are like, and what is counted is what they take.
 func TestMemoryOfWatchesIsBounded(t *testing.T) {
@@ -100,8 +100,7 @@ func TestMemoryOfWatchesIsGivenBack(t *testing.T) {
 		}
 	}
 	fill()
-	full := w.Held()
-	require.Greater(t, full, uint64(16<<20))
+	require.Greater(t, w.Held(), uint64(16<<20))
 	for id := range WatcherID(100) {
 		w.RemoveAll(1 + id)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // watchedTree is a State with the watches on it, and the events in their order.
@@ -35,8 +36,7 @@ func (x *watchedTree) txn(session proto.SessionID, op proto.OpCode, body interfa
 
 func (x *watchedTree) create(session proto.SessionID, path string) {
 	txn := &proto.CreateTxn{Path: proto.Text(path), Ephemeral: session != 0, ParentCVersion: int32(x.zxid)}
-	_, applied, err := x.state.Apply(x.txn(session, proto.OpCreate, txn), nil, nil, false)
-	require.NoError(x.t, err)
+	_, applied := must.Do2(x.state.Apply(x.txn(session, proto.OpCreate, txn), nil, nil, false))(x.t)
 	require.Equal(x.t, proto.OK, applied.Err)
 }
 
@@ -94,8 +94,7 @@ func TestEndingTellsEveryWatch(t *testing.T) {
 		}))
 		trees[1].w.Follow(nil)
 		e.Apply(trees[1])
-		_, _, err := trees[0].state.Apply(trees[0].txn(1, proto.OpCloseSession, &end), trees[0], nil, false)
-		require.NoError(t, err)
+		must.Do2(trees[0].state.Apply(trees[0].txn(1, proto.OpCloseSession, &end), trees[0], nil, false))(t)
 		require.Equal(t, trees[0].events, trees[1].events)
 		told += len(trees[1].events)
 		_, _, left := trees[0].w.Count()

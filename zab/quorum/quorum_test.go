@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // naive is the rule of quorums written down a second time, with maps and lists.
@@ -53,8 +54,7 @@ func TestQuorumAgainstNaive(t *testing.T) {
 				weights[id] = int64(rng.IntN(4))
 			}
 		}
-		majority, err := Majority(voters...)
-		require.NoError(t, err)
+		majority := must.Do(Majority(voters...))(t)
 		hierarchical, err := Hierarchical(groups, weights)
 		var total int64
 		for _, id := range voters {
@@ -85,9 +85,8 @@ func TestQuorumAgainstNaive(t *testing.T) {
 
 // Any two quorums intersect: safety depends on that alone.
 func TestQuorumsIntersect(t *testing.T) {
-	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}},
-		map[proto.ServerID]int64{1: 2, 7: 0})
-	require.NoError(t, err)
+	q := must.Do(Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}},
+		map[proto.ServerID]int64{1: 2, 7: 0}))(t)
 	for s := range Set(1) << 7 {
 		require.False(t, q.DecidesSet(s) && q.DecidesSet(q.All()&^s), "%b and its complement both decide", s)
 	}
@@ -150,20 +149,15 @@ func TestOverlaps(t *testing.T) {
 	var voters []proto.ServerID
 	for id := range proto.ServerID(VotersMax - 1) {
 		voters = append(voters, id)
-		less, err := Majority(voters...)
-		require.NoError(t, err)
-		more, err := Majority(append(slices.Clone(voters), id+1)...)
-		require.NoError(t, err)
+		less := must.Do(Majority(voters...))(t)
+		more := must.Do(Majority(append(slices.Clone(voters), id+1)...))(t)
 		require.True(t, less.Overlaps(more))
 		require.True(t, less.Overlaps(less))
 	}
 	large := map[int64][]proto.ServerID{1: voters[:20], 2: voters[20:]}
-	one, err := Hierarchical(large, nil)
-	require.NoError(t, err)
-	same, err := Hierarchical(large, nil)
-	require.NoError(t, err)
-	other, err := Hierarchical(map[int64][]proto.ServerID{1: voters[:21], 2: voters[21:]}, nil)
-	require.NoError(t, err)
+	one := must.Do(Hierarchical(large, nil))(t)
+	same := must.Do(Hierarchical(large, nil))(t)
+	other := must.Do(Hierarchical(map[int64][]proto.ServerID{1: voters[:21], 2: voters[21:]}, nil))(t)
 	require.True(t, one.Overlaps(same))
 	require.False(t, one.Overlaps(other), "not known")
 }
@@ -184,7 +178,6 @@ func TestQuorumRefuses(t *testing.T) {
 		},
 		"too many": func() (*System, error) { return Majority(make([]proto.ServerID, VotersMax+1)...) },
 	} {
-		_, err := try()
-		require.Error(t, err, name)
+		require.Error(t, must.Err(try()), name)
 	}
 }
