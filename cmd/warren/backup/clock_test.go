@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 )
 
@@ -42,9 +43,7 @@ func TestTimesThatGoBack(t *testing.T) {
 		"; --zxid 0x100000002, made at 2030-03-17T17:47:00.000Z, is followed by 0x100000003 of "+
 			"2030-03-17T18:47:10.000Z; --zxid 0x100000005, made at 2030-03-17T17:47:10.000Z, is followed by ")
 	for _, zxid := range []proto.Zxid{0x100000002, 0x100000005} {
-		got, err := restore(Target{Zxid: zxid})
-		require.NoError(t, err)
-		require.Equal(t, zxid, got)
+		require.Equal(t, zxid, must.Do(restore(Target{Zxid: zxid}))(t))
 	}
 	_, err = restore(Target{TimeMs: begin + 3_635_000})
 	require.ErrorContains(t, err, "; --zxid 0x100000003, ")

@@ -77,16 +77,14 @@ func TestBackupOfAnEnsemble(t *testing.T) {
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	leader, err := e.Leader(ctx)
-	require.NoError(t, err)
+	leader := must.Do(e.Leader(ctx))(t)
 	asked, witness := leader%3+1, (leader+1)%3+1
 	dataDir := func(id int) string { return filepath.Join(dir, fmt.Sprintf("server-%d", id)) }
 
 	w := startTraffic(t, e.ConnectString(), seed)
 	add := func(full bool) proto.Zxid {
 		b := opened(t, vfs.OS(), backupDir)
-		out, err := b.Add(source(dataDir(asked)), Options{Full: full, Limit: proto.Zxid(w.committed.Load())})
-		require.NoError(t, err)
+		out := must.Do(b.Add(source(dataDir(asked)), Options{Full: full, Limit: proto.Zxid(w.committed.Load())}))(t)
 		require.Empty(t, out.Warnings)
 		return out.Last
 	}
@@ -139,8 +137,7 @@ func TestBackupOfAnEnsemble(t *testing.T) {
 	// What a fault of the disk has changed is not restored.
 	file := filepath.Join(backupDir, verdict.Ranges[0].Snapshot)
 	flip(t, file)
-	_, err = b.Restore(destination(t.TempDir()), Target{})
-	require.ErrorContains(t, err, verdict.Ranges[0].Snapshot)
+	require.ErrorContains(t, must.Err(b.Restore(destination(t.TempDir()), Target{})), verdict.Ranges[0].Snapshot)
 }
 
 // flip changes a bit in the middle of a file.

@@ -19,22 +19,19 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Of a file with keys that is larger than any, no part is taken: those behind it could not read the backup.
 func TestKeysAreReadToTheEnd(t *testing.T) {
 	mem := vfs.NewMem()
-	one, err := age.GenerateX25519Identity()
-	require.NoError(t, err)
+	one := must.Do(age.GenerateX25519Identity())(t)
 	line := one.Recipient().String() + "\n"
 	put(t, mem, "/k", []byte(line+strings.Repeat("#\n", keysBytesMax/2)+line))
-	_, err = ReadKeys(mem, "/k", "")
-	require.ErrorIs(t, err, vfs.ErrTooLarge)
+	require.ErrorIs(t, must.Err(ReadKeys(mem, "/k", "")), vfs.ErrTooLarge)
 	put(t, mem, "/k", []byte(line+line))
-	k, err := ReadKeys(mem, "/k", "")
-	require.NoError(t, err)
-	require.Len(t, k.recipients, 2)
+	require.Len(t, must.Do(ReadKeys(mem, "/k", ""))(t).recipients, 2)
 }
 
 // bucket is a store of objects in memory. fail, if not nil, is asked before every change.
@@ -138,16 +135,14 @@ func (b *bucket) in(t *testing.T, mem *vfs.Mem, keys Keys) (*Backup, error) {
 
 func mustOpen(t *testing.T, b *bucket, mem *vfs.Mem, keys Keys) *Backup {
 	t.Helper()
-	backup, err := b.in(t, mem, keys)
-	require.NoError(t, err)
+	backup := must.Do(b.in(t, mem, keys))(t)
 	return backup
 }
 
 // newKeys returns keys of one pair, and those that only encrypt.
 func newKeys(t *testing.T) (both, public Keys) {
 	t.Helper()
-	pair, err := age.GenerateX25519Identity()
-	require.NoError(t, err)
+	pair := must.Do(age.GenerateX25519Identity())(t)
 	public = Keys{recipients: []age.Recipient{pair.Recipient()}}
 	return Keys{recipients: public.recipients, identities: []age.Identity{pair}}, public
 }
@@ -162,12 +157,10 @@ func TestObjects(t *testing.T) {
 			whole := get(t, mem, "/s/log.35")
 			put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
 			store := newBucket()
-			out, err := mustOpen(t, store, mem, keys.write).Add(src, Options{})
-			require.NoError(t, err)
+			out := must.Do(mustOpen(t, store, mem, keys.write).Add(src, Options{}))(t)
 			require.Equal(t, proto.Zxid(0x37), out.Last)
 			put(t, mem, "/s/log.35", whole)
-			out, err = mustOpen(t, store, mem, keys.write).Add(src, Options{})
-			require.NoError(t, err)
+			out = must.Do(mustOpen(t, store, mem, keys.write).Add(src, Options{}))(t)
 			require.Len(t, out.Added, 1)
 			require.Len(t, store.objects, 4)
 
@@ -180,12 +173,9 @@ func TestObjects(t *testing.T) {
 			inFolder := opened(t, mem, "/b")
 			for _, z := range []proto.Zxid{0x34, 0x37, 0x3a, 0} {
 				to := Destination{FS: mem, SnapDir: fmt.Sprintf("/f%d", z), LogDir: fmt.Sprintf("/f%d", z)}
-				want, err := inFolder.Restore(to, Target{Zxid: z})
-				require.NoError(t, err)
+				want := must.Do(inFolder.Restore(to, Target{Zxid: z}))(t)
 				to.SnapDir, to.LogDir = fmt.Sprintf("/o%d", z), fmt.Sprintf("/o%d", z)
-				got, err := b.Restore(to, Target{Zxid: z})
-				require.NoError(t, err)
-				require.Equal(t, want, got)
+				require.Equal(t, want, must.Do(b.Restore(to, Target{Zxid: z}))(t))
 			}
 
 			if keys.write.seals() {
@@ -195,13 +185,11 @@ func TestObjects(t *testing.T) {
 						require.NotContains(t, string(text), "zookeeper")
 					}
 				}
-				_, err = mustOpen(t, store, mem, public).
-					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
-				require.ErrorIs(t, err, errKey)
+				require.ErrorIs(t, must.Err(mustOpen(t, store, mem, public).
+					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})), errKey)
 				other, _ := newKeys(t)
-				_, err = mustOpen(t, store, mem, other).
-					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
-				require.ErrorIs(t, err, errKey)
+				require.ErrorIs(t, must.Err(mustOpen(t, store, mem, other).
+					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})), errKey)
 			}
 		})
 	}
@@ -212,8 +200,7 @@ func TestObjects(t *testing.T) {
 func TestRestoredOnce(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	store := newBucket()
-	_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
-	require.NoError(t, err)
+	must.Do(mustOpen(t, store, mem, Keys{}).Add(src, Options{}))(t)
 	b := mustOpen(t, store, mem, Keys{})
 	to := Destination{FS: mem, SnapDir: "/o/version-2", LogDir: "/o/version-2", Once: "pod-0"}
 	store.fail = func(op, name string) error {
@@ -221,32 +208,26 @@ func TestRestoredOnce(t *testing.T) {
 		store.objects[name] = []byte("x")
 		return errors.New("no answer")
 	}
-	_, err = b.Restore(to, Target{})
-	require.ErrorContains(t, err, "no answer")
+	require.ErrorContains(t, must.Err(b.Restore(to, Target{})), "no answer")
 	var unfinished *datadir.Unfinished
 	require.ErrorAs(t, datadir.Check(mem, "/o/version-2"), &unfinished)
 	store.fail = nil
-	_, err = b.Restore(to, Target{})
-	require.NoError(t, err)
+	must.Do(b.Restore(to, Target{}))(t)
 	require.NoError(t, datadir.Check(mem, "/o/version-2"))
-	_, err = b.Restore(to, Target{})
-	require.ErrorIs(t, err, ErrNotEmpty)
+	require.ErrorIs(t, must.Err(b.Restore(to, Target{})), ErrNotEmpty)
 
 	lost := to
 	lost.SnapDir, lost.LogDir = "/p/version-2", "/p/version-2"
-	_, err = b.Restore(lost, Target{})
+	_, err := b.Restore(lost, Target{})
 	require.ErrorIs(t, err, ErrRestoredBefore)
 	require.ErrorContains(t, err, "s3://b/p/restored.pod-0")
 	other := lost
 	other.Once = "pod-1"
-	_, err = b.Restore(other, Target{})
-	require.NoError(t, err)
+	must.Do(b.Restore(other, Target{}))(t)
 
 	// Notes are no files of the backup: it is whole, and nothing removes them.
 	require.Empty(t, b.Verify().Problems)
-	strays, err := b.RemoveStrays()
-	require.NoError(t, err)
-	require.Empty(t, strays)
+	require.Empty(t, must.Do(b.RemoveStrays())(t))
 	require.Contains(t, store.objects, "restored.pod-0")
 }
 
@@ -259,8 +240,7 @@ func TestFailedRequests(t *testing.T) {
 		whole := get(t, mem, "/s/log.35")
 		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
 		store := newBucket()
-		_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
-		require.NoError(t, err)
+		must.Do(mustOpen(t, store, mem, Keys{}).Add(src, Options{}))(t)
 		put(t, mem, "/s/log.35", whole)
 
 		asked := 0
@@ -270,7 +250,7 @@ func TestFailedRequests(t *testing.T) {
 			}
 			return nil
 		}
-		_, err = mustOpen(t, store, mem, Keys{}).Add(src, Options{Full: true})
+		_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{Full: true})
 		store.fail = nil
 		if asked <= n {
 			require.NoError(t, err)
@@ -281,8 +261,7 @@ func TestFailedRequests(t *testing.T) {
 		v := mustOpen(t, store, mem, Keys{}).Verify()
 		require.Empty(t, v.Problems)
 		require.Equal(t, proto.Zxid(0x37), v.Ranges[0].To)
-		out, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
-		require.NoError(t, err)
+		out := must.Do(mustOpen(t, store, mem, Keys{}).Add(src, Options{}))(t)
 		require.Equal(t, proto.Zxid(0x3e), out.Last)
 		require.Empty(t, mem.OpenFiles())
 	}
@@ -298,8 +277,7 @@ func TestReadBack(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		store := newBucket()
 		store.spoil = spoil
-		_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
-		require.ErrorContains(t, err, "read back", name)
+		require.ErrorContains(t, must.Err(mustOpen(t, store, mem, Keys{}).Add(src, Options{})), "read back", name)
 		require.NotContains(t, store.objects, manifestName, name)
 	}
 }
@@ -309,17 +287,14 @@ func TestTwoRuns(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	store := newBucket()
 	late := mustOpen(t, store, mem, Keys{})
-	_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{Limit: 0x37})
-	require.NoError(t, err)
-	_, err = late.Add(src, Options{})
-	require.ErrorIs(t, err, ErrReplaced)
+	must.Do(mustOpen(t, store, mem, Keys{}).Add(src, Options{Limit: 0x37}))(t)
+	require.ErrorIs(t, must.Err(late.Add(src, Options{})), ErrReplaced)
 	require.Empty(t, late.Manifest.Entries)
 	b := mustOpen(t, store, mem, Keys{})
 	require.Equal(t, proto.Zxid(0x37), b.Manifest.Last())
 	require.Empty(t, b.Verify().Problems)
 
-	_, err = b.Add(src, Options{})
-	require.NoError(t, err, "a run that has read the manifest goes on")
+	require.NoError(t, must.Err(b.Add(src, Options{})), "a run that has read the manifest goes on")
 	require.Empty(t, mustOpen(t, store, mem, Keys{}).Verify().Problems)
 }
 
@@ -329,8 +304,7 @@ func TestHostileObjects(t *testing.T) {
 	both, public := newKeys(t)
 	for _, keys := range []struct{ write, read Keys }{{}, {public, both}} {
 		store := newBucket()
-		_, err := mustOpen(t, store, mem, keys.write).Add(src, Options{})
-		require.NoError(t, err)
+		must.Do(mustOpen(t, store, mem, keys.write).Add(src, Options{}))(t)
 		snapshot, log := store.named(t, "snapshot.34."), store.named(t, "log.35.")
 		good := maps.Clone(store.objects)
 		spoilt := 0
@@ -357,13 +331,11 @@ func TestHostileObjects(t *testing.T) {
 			}
 		}
 		require.Equal(t, 12, spoilt)
-		_, err = mem.Stat("/r")
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(mem.Stat("/r")), fs.ErrNotExist)
 
 		store.objects = maps.Clone(good)
 		store.objects[manifestName] = make([]byte, manifestBytesMax+1)
-		_, err = store.in(t, mem, Keys{})
-		require.ErrorIs(t, err, errManifest)
+		require.ErrorIs(t, must.Err(store.in(t, mem, Keys{})), errManifest)
 	}
 }
 
@@ -371,20 +343,18 @@ func TestHostileObjects(t *testing.T) {
 func TestScratchIsTooSmall(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	store := newBucket()
-	_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
-	require.NoError(t, err)
+	must.Do(mustOpen(t, store, mem, Keys{}).Add(src, Options{}))(t)
 	b := mustOpen(t, store, mem, Keys{})
 	mem.SetCapacity(mem.Used() + 100)
 	gets := store.gets
-	_, err = b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
+	_, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
 	require.ErrorIs(t, err, vfs.ErrNoSpace)
 	require.Equal(t, gets, store.gets)
 }
 
 // FuzzSealed gives anything to the decryption of an object.
 func FuzzSealed(f *testing.F) {
-	pair, err := age.GenerateX25519Identity()
-	require.NoError(f, err)
+	pair := must.Do(age.GenerateX25519Identity())(f)
 	keys := Keys{recipients: []age.Recipient{pair.Recipient()}, identities: []age.Identity{pair}}
 	var sealed bytes.Buffer
 	require.NoError(f, keys.encrypt(&sealed, strings.NewReader("what is secret")))

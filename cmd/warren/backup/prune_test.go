@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -32,12 +33,10 @@ func addDays(t *testing.T, open func() *Backup, mem *vfs.Mem) {
 		require.NoError(t, err)
 	}
 	b := open()
-	state, err := b.reach(Target{Zxid: 0x38})
-	require.NoError(t, err)
+	state := must.Do(b.reach(Target{Zxid: 0x38}))(t)
 	put(t, mem, "/days/snapshot.38", snapshotOf(t, state.State))
-	_, err = b.Add(src, Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2) }})
-	require.NoError(t, err)
-	_, err = open().Add(src,
+	must.Do(b.Add(src, Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2) }}))(t)
+	_, err := open().Add(src,
 		Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2).Add(time.Hour) }})
 	require.NoError(t, err)
 }
@@ -47,12 +46,10 @@ func snapshotOf(t *testing.T, state *datatree.State) []byte {
 	t.Helper()
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("/w"))
-	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/w"})
-	require.NoError(t, err)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/w"}))(t)
 	w := state.NewWalker()
 	defer w.Close()
-	m, err := store.Write(state.LastZxid(), walkerSource{w})
-	require.NoError(t, err)
+	m := must.Do(store.Write(state.LastZxid(), walkerSource{w}))(t)
 	return get(t, mem, "/w/"+m.Name)
 }
 
@@ -88,17 +85,14 @@ func TestPrune(t *testing.T) {
 				before := open()
 				require.Len(t, before.Verify().Ranges, 3)
 				tt.rules.Now = func() time.Time { return tt.now }
-				p, err := open().Prune(tt.rules)
-				require.NoError(t, err)
+				p := must.Do(open().Prune(tt.rules))(t)
 				require.Empty(t, p.Strays)
 				after := open()
 				require.Len(t, after.Manifest.Entries, len(before.Manifest.Entries)-len(p.Removed))
 				v := after.Verify()
 				require.Empty(t, v.Problems)
 				require.Equal(t, tt.first, v.Ranges[0].From)
-				stored, err := after.store.list()
-				require.NoError(t, err)
-				require.Len(t, stored, len(after.Manifest.Entries))
+				require.Len(t, must.Do(after.store.list())(t), len(after.Manifest.Entries))
 				for _, z := range []proto.Zxid{tt.first, 0x3a, 0x3e} {
 					require.NoError(t, check(after, Target{Zxid: max(z, 1)}), "%v", z)
 				}
@@ -132,8 +126,7 @@ func TestPruneKeepsWhatIsGood(t *testing.T) {
 				require.Equal(t, good[manifestName], store.objects[manifestName])
 			}
 			store.objects = maps.Clone(good)
-			p, err := mustOpen(t, store, mem, keys).Prune(Retention{Count: 1})
-			require.NoError(t, err)
+			p := must.Do(mustOpen(t, store, mem, keys).Prune(Retention{Count: 1}))(t)
 			require.NotEmpty(t, p.Removed)
 			require.Empty(t, mustOpen(t, store, mem, both).Verify().Problems)
 		})
@@ -155,22 +148,18 @@ func TestInterruptedPrune(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := open().Prune(Retention{Count: 1})
-		require.ErrorIs(t, err, failed)
+		require.ErrorIs(t, must.Err(open().Prune(Retention{Count: 1})), failed)
 		store.fail = nil
 		require.Empty(t, open().Verify().Problems)
 		store.objects["manifest.json.old"], store.objects["sub/log.1.00000000000000000000000000000000"] = nil, nil
-		p, err := open().Prune(Retention{Count: 1})
-		require.NoError(t, err)
+		p := must.Do(open().Prune(Retention{Count: 1}))(t)
 		require.Equal(t, n > 0, len(p.Strays) > 0, "%d", n)
-		gone, err := open().RemoveStrays()
-		require.NoError(t, err)
+		gone := must.Do(open().RemoveStrays())(t)
 		require.Empty(t, gone, "a run that goes on may be about to name them")
 		for name := range store.changed {
 			store.changed[name] = time.Now().Add(-2 * recent)
 		}
-		gone, err = open().RemoveStrays()
-		require.NoError(t, err)
+		gone = must.Do(open().RemoveStrays())(t)
 		require.Len(t, gone, len(p.Strays))
 		require.Contains(t, store.objects, "manifest.json.old", "what is not ours stays")
 		require.Contains(t, store.objects, "sub/log.1.00000000000000000000000000000000")

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // nothingEnv makes the test binary a do-nothing server on a loopback port, which it prints, until
@@ -38,18 +40,15 @@ func startNothing(tb testing.TB) (addr string, pid int) {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), nothingEnv+"=1")
-	stdin, err := cmd.StdinPipe()
-	require.NoError(tb, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(tb, err)
+	stdin := must.Do(cmd.StdinPipe())(tb)
+	stdout := must.Do(cmd.StdoutPipe())(tb)
 	require.NoError(tb, cmd.Start())
 	tb.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	})
 	line := make([]byte, 64)
-	n, err := stdout.Read(line)
-	require.NoError(tb, err)
+	n := must.Do(stdout.Read(line))(tb)
 	return strings.TrimSpace(string(line[:n])), cmd.Process.Pid
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the expected outputs again")
@@ -40,9 +42,7 @@ func requireGolden(t *testing.T, name string, got []byte) {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(file, got, 0o644))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.Equal(t, string(must.ReadFile(t, file)), string(got))
 }
 
 func TestTableOutput(t *testing.T) {

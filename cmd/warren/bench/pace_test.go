@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // pipeDialer connects to s without sockets, so that time can be faked.
@@ -26,10 +27,8 @@ func pipeDialer(s *fakeServer, timeoutMs int32) *dialer {
 func openLoop(t *testing.T, lanes, window int, rate float64, length time.Duration, answer respond) *Sample {
 	t.Helper()
 	s := &fakeServer{answer: answer, conns: map[*fakeConn]bool{}}
-	f, err := newFleet(t.Context(), pipeDialer(s, 30000), lanes, nil)
-	require.NoError(t, err)
-	tree, err := newTree("/r", 10, 0)
-	require.NoError(t, err)
+	f := must.Do(newFleet(t.Context(), pipeDialer(s, 30000), lanes, nil))(t)
+	tree := must.Do(newTree("/r", 10, 0))(t)
 	d := &drive{window: window, rec: newRecorder(true), pace: &schedule{rate: rate, begin: f.now()},
 		source: func(lane int) requester { return newMixture(tree, newChooser(mustMix("get=1")), Size{}, 1, lane) }}
 	d.rec.open(f.now())

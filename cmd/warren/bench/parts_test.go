@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestParseMix(t *testing.T) {
-	m, err := parseMix("get=90, set=10,multi=0")
-	require.NoError(t, err)
+	m := must.Do(parseMix("get=90, set=10,multi=0"))(t)
 	require.Equal(t, 90, m[Get])
 	require.Equal(t, 10, m[Set])
 	require.Equal(t, "get=90,set=10", m.String())
@@ -34,8 +34,7 @@ func TestParseMix(t *testing.T) {
 		"get=0,set=0":   `has no weight`,
 		"get=99999999,": `weight "99999999"`,
 	} {
-		_, err := parseMix(text)
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, must.Err(parseMix(text)), want, text)
 	}
 }
 
@@ -98,21 +97,18 @@ func TestParamsValidate(t *testing.T) {
 }
 
 func TestTree(t *testing.T) {
-	tree, err := newTree("/r", 1000, 0)
-	require.NoError(t, err)
+	tree := must.Do(newTree("/r", 1000, 0))(t)
 	require.Equal(t, "/r/d0/000", string(tree.path(0)))
 	require.Equal(t, "/r/d9/999", string(tree.path(999)))
 	require.Equal(t, "/r/d3", string(tree.dir(3)))
 	require.Equal(t, 10, tree.dirs())
 	require.Equal(t, "/r/c000012", string(tree.home(12)))
 
-	tree, err = newTree("/warren-bench-12345678", 1_000_000, 40)
-	require.NoError(t, err)
+	tree = must.Do(newTree("/warren-bench-12345678", 1_000_000, 40))(t)
 	require.Equal(t, "/warren-bench-12345678/d1234/00000123456", string(tree.path(123456)))
 	require.Len(t, tree.path(999_999), 40)
 
-	_, err = newTree("/r", 1000, 8)
-	require.ErrorContains(t, err, "--path-length is 8, 1000 znodes need at least 9")
+	require.ErrorContains(t, must.Err(newTree("/r", 1000, 8)), "--path-length is 8, 1000 znodes need at least 9")
 }
 
 func TestInflightIsAQueue(t *testing.T) {
@@ -158,18 +154,15 @@ func TestFrameReader(t *testing.T) {
 			require.NoError(t, err, name)
 			require.Equal(t, w, string(got), "%s %d", name, i)
 		}
-		_, err := f.read()
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(f.read()), io.EOF)
 	}
 	for _, hostile := range [][]byte{{0xff, 0xff, 0xff, 0xff}, {0x7f, 0xff, 0xff, 0xff}} {
 		f := newFrameReader(bytes.NewReader(hostile))
-		_, err := f.read()
-		require.ErrorContains(t, err, "bench: a reply claims")
+		require.ErrorContains(t, must.Err(f.read()), "bench: a reply claims")
 	}
 	// A large length alone allocates nothing.
 	f := newFrameReader(bytes.NewReader([]byte{0x10, 0, 0, 0, 1, 2, 3}))
-	_, err := f.read()
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, must.Err(f.read()), io.EOF)
 	require.LessOrEqual(t, len(f.buf), initialBuffer)
 }
 
@@ -215,8 +208,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // TestDescribeIsWhatOneWouldType: the parameters of a report are flags that the load has.
 func TestDescribeIsWhatOneWouldType(t *testing.T) {
-	l, err := Find("fill")
-	require.NoError(t, err)
+	l := must.Do(Find("fill"))(t)
 	p := DefaultsOf(l)
 	p.Sources, p.Keep = []string{"127.0.0.1", "127.0.0.2"}, true
 	require.Equal(t, "--connections=4 --keep=true --outstanding=200 --path-length=0 --rounds=10 --seed=1 --size=100 "+
@@ -233,15 +225,12 @@ func TestReadProcess(t *testing.T) {
 		status := "Name:\tx\nVmHWM:\t 9999 kB\nVmRSS:\t 2048 kB\nThreads:\t30\n"
 		require.NoError(t, os.WriteFile(filepath.Join(p, "status"), []byte(status), 0o644))
 	}
-	u, err := readProcesses(dir, []int{7, 8})
-	require.NoError(t, err)
+	u := must.Do(readProcesses(dir, []int{7, 8}))(t)
 	require.Equal(t, processUsage{cpu: 8 * time.Second, rss: 4 << 20}, u)
-	_, err = readProcesses(dir, []int{9})
+	_, err := readProcesses(dir, []int{9})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "bench: process 9: ")
-	own, err := readProcesses("/proc", []int{os.Getpid()})
-	require.NoError(t, err)
-	require.Positive(t, own.rss)
+	require.Positive(t, must.Do(readProcesses("/proc", []int{os.Getpid()}))(t).rss)
 }
 
 // TestSourceAddresses: a loopback target gets another source address every perSource connections.
@@ -256,10 +245,8 @@ func TestSourceAddresses(t *testing.T) {
 	d = &dialer{servers: []string{s.addr()}, timeoutMs: 1000, dial: dialTCP}
 	p := DefaultParams()
 	p.Sources = []string{"127.0.0.9"}
-	d, err := newDialer(&Target{Servers: d.servers}, p)
-	require.NoError(t, err)
-	nc, err := d.open(t.Context(), 0, 0, new(session))
-	require.NoError(t, err)
+	d = must.Do(newDialer(&Target{Servers: d.servers}, p))(t)
+	nc := must.Do(d.open(t.Context(), 0, 0, new(session)))(t)
 	require.Contains(t, nc.LocalAddr().String(), "127.0.0.9:")
 	require.NoError(t, nc.Close())
 }
@@ -296,8 +283,7 @@ func TestXidMismatchEndsTheDrive(t *testing.T) {
 }
 
 func TestMixtureDoesNotAllocate(t *testing.T) {
-	tree, err := newTree("/r", 1000, 0)
-	require.NoError(t, err)
+	tree := must.Do(newTree("/r", 1000, 0))(t)
 	m := newMixture(tree,
 		newChooser(mustMix("get=5,set=1,create=1,seq=1,delete=1,multi=1,children=1,exists=1,sync=1")),
 		Size{0, 100}, 1, 0)
@@ -308,8 +294,7 @@ func TestMixtureDoesNotAllocate(t *testing.T) {
 }
 
 func TestDeleteFollowsCreate(t *testing.T) {
-	tree, err := newTree("/r", 1, 0)
-	require.NoError(t, err)
+	tree := must.Do(newTree("/r", 1, 0))(t)
 	m := newMixture(tree, newChooser(mustMix("delete=1")), Size{}, 1, 0)
 	for i, want := range []Kind{Create, Delete, Create, Delete} {
 		_, kind, ok := m.next(nil, int32(i))

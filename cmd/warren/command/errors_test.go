@@ -170,8 +170,7 @@ func TestErrorsOfServers(t *testing.T) {
 		require.Equal(t, 2, code)
 		require.Empty(t, errs)
 		require.Contains(t, out, said+c.want+"\n")
-		host, port, err := net.SplitHostPort(c.address)
-		require.NoError(t, err)
+		host, port := must.Do2(net.SplitHostPort(c.address))(t)
 		for _, name := range []string{"top", "slow"} {
 			args := []string{name, host, "--admin-port", port, "--timeout", "200ms"}
 			if name == "top" {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // portOf returns the port of a test server.
@@ -37,21 +39,15 @@ func TestAdminPort(t *testing.T) {
 		return p.ZabState(t.Context(), "127.0.0.1:2181")
 	}
 	for _, web := range []*httptest.Server{secure, plain} {
-		z, err := ask(web, trusting)
-		require.NoError(t, err)
-		require.Equal(t, int64(3), z.ID)
+		require.Equal(t, int64(3), must.Do(ask(web, trusting))(t).ID)
 	}
-	z, err := ask(plain, nil)
-	require.NoError(t, err)
-	require.Equal(t, int64(3), z.ID)
-	_, err = ask(secure, nil)
-	require.ErrorContains(t, err, "answers 400 Bad Request")
-	_, err = ask(secure, func(string) (*tls.Config, error) { return &tls.Config{}, nil })
+	require.Equal(t, int64(3), must.Do(ask(plain, nil))(t).ID)
+	require.ErrorContains(t, must.Err(ask(secure, nil)), "answers 400 Bad Request")
+	_, err := ask(secure, func(string) (*tls.Config, error) { return &tls.Config{}, nil })
 	var unknown *tls.CertificateVerificationError
 	require.ErrorAs(t, err, &unknown, "a certificate that is not trusted is no reason to ask without TLS")
 	broken := errors.New("no such file")
-	_, err = ask(plain, func(string) (*tls.Config, error) { return nil, broken })
-	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, must.Err(ask(plain, func(string) (*tls.Config, error) { return nil, broken })), broken)
 	_, err = (&AdminPort{Port: portOf(t, plain), Timeout: time.Second}).ZabState(t.Context(), "127.0.0.1:2182")
 	require.ErrorIs(t, err, errOtherServer)
 	_, err = (&AdminPort{}).Get(context.Background(), "127.0.0.1:"+strconv.Itoa(1), "/readyz")

@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -31,10 +32,7 @@ func member(t *testing.T, mem *vfs.Mem, d *Directory) {
 func put(t testing.TB, fsys vfs.FS, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, fsys.MkdirAll(filepath.Dir(name)))
-	f, err := fsys.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(data)
-	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+	require.NoError(t, vfs.WriteFile(fsys, name, data))
 }
 
 // patient is a data directory in memory with the files of a fixture, which is well.
@@ -145,8 +143,9 @@ func TestDirectoryChecks(t *testing.T) {
 		"an old log is damaged": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, mem.Flip(v+"log.1", 60, 4))
 		}, Warning, "log-damaged-old"},
-		"two logs of one name":         {"02-snapshot-and-log", puts(v+"log.35.fixed", "x"), Warning, "stray-file"},
-		"left by a repair":             {"02-snapshot-and-log", puts(v+"repair.log.35.900", "x"), Notice, "stray-file"},
+		"two logs of one name": {"02-snapshot-and-log", puts(v+"log.35.fixed", "x"), Warning, "stray-file"},
+		"left by a repair": {"02-snapshot-and-log",
+			puts(v+"repair.log.35.900", "x"), Notice, "stray-file"},
 		"left by an interrupted write": {"02-snapshot-and-log", puts(v+"snapshot.40.tmp", "x"), Notice, "stray-file"},
 		"the snapshot knows more than the log": {"02-snapshot-and-log",
 			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
@@ -217,8 +216,7 @@ func TestDirectoryChecks(t *testing.T) {
 			}
 		}, Warning, "purge"},
 		"nobody purges logs": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			b, err := os.ReadFile(fixtures + "02-snapshot-and-log/version-2/log.1")
-			require.NoError(t, err)
+			b := must.ReadFile(t, fixtures+"02-snapshot-and-log/version-2/log.1")
 			for i := range 101 {
 				put(t, mem, fmt.Sprintf("%slog.%x", v, 0x100+i), b[:16])
 			}
@@ -277,9 +275,7 @@ func TestMeasure(t *testing.T) {
 	mem, d := patient(t, "")
 	slow(mem, d, time.Millisecond)
 	require.Empty(t, d.Check())
-	names, err := mem.List("/d")
-	require.NoError(t, err)
-	require.Equal(t, []string{"version-2"}, names)
+	require.Equal(t, []string{"version-2"}, must.Do(mem.List("/d"))(t))
 }
 
 func mount(kind string, err error) func(string) (string, error) {
@@ -325,16 +321,13 @@ func treeWith(t *testing.T, nodes []node) snapshot.Source {
 	for _, n := range nodes {
 		require.NoError(t, l.Node([]byte(n.path), n.data, -1, &proto.StatPersisted{Czxid: 1}))
 	}
-	s, err := l.Done(5)
-	require.NoError(t, err)
+	s := must.Do(l.Done(5))(t)
 	return walkerSource{s.NewWalker()}
 }
 
 func writeSnapshot(t *testing.T, mem *vfs.Mem, zxid proto.Zxid, src snapshot.Source) {
-	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d/version-2"})
-	require.NoError(t, err)
-	_, err = store.Write(zxid, laterSource{src, zxid})
-	require.NoError(t, err)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d/version-2"}))(t)
+	must.Do(store.Write(zxid, laterSource{src, zxid}))(t)
 }
 
 // laterSource goes up to a txn at least.
@@ -381,8 +374,6 @@ func TestFilesArePurgedMeanwhile(t *testing.T) {
 		mem, d := patient(t, "02-snapshot-and-log")
 		d.FS = purging{mem, "/d/version-2/" + name}
 		require.Empty(t, d.Check(), name)
-		names, err := mem.List("/d/version-2")
-		require.NoError(t, err)
-		require.NotContains(t, names, name)
+		require.NotContains(t, must.Do(mem.List("/d/version-2"))(t), name)
 	}
 }

@@ -228,8 +228,7 @@ func TestPrograms(t *testing.T) {
 	const srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nMode: standalone\n"
 	refused := recordWord + " is not executed because it is not in the whitelist.\n"
 	record := func(program string) string {
-		text, err := json.Marshal(&findings.Record{Self: findings.Server{Instance: 1, Program: program}})
-		require.NoError(t, err)
+		text := must.Do(json.Marshal(&findings.Record{Self: findings.Server{Instance: 1, Program: program}}))(t)
 		return string(text)
 	}
 	for want, words := range map[string]map[string]string{
@@ -265,16 +264,13 @@ func TestCertificates(t *testing.T) {
 	for left, want := range map[time.Duration]Severity{
 		-time.Hour: Critical, 5 * 24 * time.Hour: Warning, 300 * 24 * time.Hour: Notice,
 	} {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		require.NoError(t, err)
+		key := must.Do(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-1000 * time.Hour),
 			NotAfter: time.Now().Add(left)}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		require.NoError(t, err)
-		ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		der := must.Do(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+		ln := must.Do(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
 			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-			ClientAuth:   tls.RequireAnyClientCert})
-		require.NoError(t, err)
+			ClientAuth:   tls.RequireAnyClientCert}))(t)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -341,8 +337,7 @@ func TestConsoleSaysTheSame(t *testing.T) {
 	require.NoError(t, wrong.Body.Close())
 	require.Equal(t, http.StatusUnauthorized, wrong.StatusCode)
 
-	response, err := client.Get(base + "ensemble")
-	require.NoError(t, err)
+	response := must.Do(client.Get(base + "ensemble"))(t)
 	defer response.Body.Close()
 	var overview struct {
 		Problems []struct {
@@ -414,8 +409,7 @@ func TestLiveDirectory(t *testing.T) {
 // Severities read as they are written.
 func TestSeverity(t *testing.T) {
 	for s := Notice; s <= Critical; s++ {
-		text, err := s.MarshalText()
-		require.NoError(t, err)
+		text := must.Do(s.MarshalText())(t)
 		var again Severity
 		require.NoError(t, again.UnmarshalText(text))
 		require.Equal(t, s, again)

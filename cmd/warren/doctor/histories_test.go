@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -28,8 +29,7 @@ func (f Findings) checks(names ...string) (some Findings) {
 func TestServerStaysOutside(t *testing.T) {
 	check := func(self findings.Server) (string, Findings) {
 		self.ID, self.Instance, self.Mode = 3, 1, "looking"
-		record, err := json.Marshal(&findings.Record{Self: self})
-		require.NoError(t, err)
+		record := must.Do(json.Marshal(&findings.Record{Self: self}))(t)
 		idle := wordServer(t, map[string]string{"srvr": "This ZooKeeper instance is not currently serving requests\n",
 			"fact": string(record)})
 		e := Ensemble{Servers: []string{idle}, Timeout: 5 * time.Second, Now: time.Now}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -23,12 +24,10 @@ func good() *Record {
 func TestRecord(t *testing.T) {
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("/b"))
-	_, err := ReadRecord(mem, "/b")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, must.Err(ReadRecord(mem, "/b")), fs.ErrNotExist)
 	y := &Recovery{FS: mem, Backup: "/b"}
 	require.NoError(t, y.write("/b/"+recordFile, good()))
-	r, err := ReadRecord(mem, "/b")
-	require.NoError(t, err)
+	r := must.Do(ReadRecord(mem, "/b"))(t)
 	require.Equal(t, good(), r)
 	require.Empty(t, mem.OpenFiles())
 
@@ -43,18 +42,15 @@ func TestRecord(t *testing.T) {
 			r := good()
 			spoil(r)
 			require.NoError(t, y.write("/b/"+recordFile, r))
-			_, err := ReadRecord(mem, "/b")
-			require.ErrorContains(t, err, "/b/"+recordFile)
+			require.ErrorContains(t, must.Err(ReadRecord(mem, "/b")), "/b/"+recordFile)
 		})
 	}
 	require.NoError(t, vfs.WriteFile(mem, "/b/"+recordFile, make([]byte, recordMax+1)))
-	_, err = ReadRecord(mem, "/b")
-	require.ErrorIs(t, err, vfs.ErrTooLarge)
+	require.ErrorIs(t, must.Err(ReadRecord(mem, "/b")), vfs.ErrTooLarge)
 }
 
 func FuzzRecord(f *testing.F) {
-	text, err := json.Marshal(good())
-	require.NoError(f, err)
+	text := must.Do(json.Marshal(good()))(f)
 	f.Add(text)
 	f.Add([]byte(`{"format":1,"epoch":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -72,8 +68,7 @@ func TestLogOfRecoveries(t *testing.T) {
 	y := &Recovery{FS: mem, SnapDir: "/d/version-2", Now: func() time.Time { return time.Unix(1e9, 0) }}
 	require.NoError(t, errors.Join(y.note("one"), y.note("two")))
 	read := func() int64 {
-		info, err := mem.Stat(filepath.Join("/d", LogFile))
-		require.NoError(t, err)
+		info := must.Do(mem.Stat(filepath.Join("/d", LogFile)))(t)
 		return info.Size()
 	}
 	require.Equal(t, int64(2*len("2001-09-09T01:46:40Z one\n")), read())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // An ensemble whose groups were left out would count majorities from then on.
@@ -16,10 +17,8 @@ func TestReconfigReadsGroupsAndWeights(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "zoo.cfg.dynamic")
 	require.NoError(t, os.WriteFile(file, []byte("# next week's\n server.1=a:1:2;3\r\nserver.2 = b:1:2;3\n"+
 		"server.3=c:1:2;3\ngroup.1=1\ngroup.2=2\ngroup.3=3\nweight.2=0\n"), 0o600))
-	members, err := readMembers(file)
-	require.NoError(t, err)
-	q, err := config.Replaced(members) // as a server does
-	require.NoError(t, err)
+	members := must.Do(readMembers(file))(t)
+	q := must.Do(config.Replaced(members))(t) // as a server does
 	require.True(t, q.Hierarchical)
 	require.Len(t, q.Members, 3)
 	require.Len(t, q.Groups, 3)
@@ -31,13 +30,11 @@ func TestReconfigReadsProperties(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "zoo.cfg.dynamic")
 	require.NoError(t, os.WriteFile(file, []byte("server.1=a:1:2\\\n  :participant;3\nserver.2 b:1:2;3\n"+
 		"server.3=old:1:2;3\nserver.3: c\\:1:2;3\n\\\nversion=100000000\n"), 0o600))
-	members, err := readMembers(file)
-	require.NoError(t, err)
+	members := must.Do(readMembers(file))(t)
 	require.Equal(t, "server.1=a:1:2:participant;3,server.2=b:1:2;3,server.3=c:1:2;3", members)
 
 	require.NoError(t, os.WriteFile(file, []byte("server.1=\\uzz\n"), 0o600))
-	_, err = readMembers(file)
-	require.ErrorContains(t, err, "malformed")
+	require.ErrorContains(t, must.Err(readMembers(file)), "malformed")
 }
 
 // What is wrong with a reconfiguration is nothing that a znode explains.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // An import makes what was exported: data, null data, bytes that are no text, ACLs.
@@ -56,8 +58,7 @@ func lastErr(x *tried, line string) string {
 
 func text(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	require.NoError(t, err)
+	b := must.ReadFile(t, name)
 	return string(b)
 }
 
@@ -161,9 +162,8 @@ func TestReadDocument(t *testing.T) {
 		_, err := readDocument(strings.NewReader(`{"warrenExport":1,"root":"/r","znodes":[` + znodes + `]}`))
 		require.ErrorContains(t, err, want, znodes)
 	}
-	_, err := readDocument(strings.NewReader(`{"warrenExport":2,"root":"/"}`))
-	require.ErrorContains(t, err, "version 2")
-	_, err = readDocument(strings.NewReader(`{"warrenExport":1,"root":"r"}`))
+	require.ErrorContains(t, must.Err(readDocument(strings.NewReader(`{"warrenExport":2,"root":"/"}`))), "version 2")
+	_, err := readDocument(strings.NewReader(`{"warrenExport":1,"root":"r"}`))
 	require.ErrorContains(t, err, "root of the export")
 }
 

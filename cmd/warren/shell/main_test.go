@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -50,8 +51,7 @@ func run(m *testing.M) int {
 // newRelay returns a way to the server from an address.
 func newRelay(t *testing.T, addr string) *relay.Relay {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	require.NoError(t, err)
+	l := must.Do(net.Listen("tcp", addr))(t)
 	r := relay.On(l, address)
 	t.Cleanup(r.Close)
 	return r
@@ -94,8 +94,7 @@ func open(t testing.TB, o Options) *tried {
 		o.ConnectWait = time.Minute
 	}
 	o.Version = "9.9.9-test"
-	s, err := New(o)
-	require.NoError(t, err)
+	s := must.Do(New(o))(t)
 	x.Shell = s
 	t.Cleanup(s.Close)
 	return x

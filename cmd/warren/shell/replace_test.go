@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestReplaceable(t *testing.T) {
@@ -14,11 +16,9 @@ func TestReplaceable(t *testing.T) {
 	file, link, device := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "device")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, os.Symlink(file, link))
-	l, err := net.Listen("unix", device)
-	require.NoError(t, err)
+	l := must.Do(net.Listen("unix", device))(t)
 	defer l.Close()
-	file, err = filepath.EvalSymlinks(file)
-	require.NoError(t, err)
+	file = must.Do(filepath.EvalSymlinks(file))(t)
 	fresh := filepath.Join(dir, "fresh")
 	for name, want := range map[string]string{file: file, link: file, fresh: fresh, device: "",
 		"/dev/stdout": "", "/dev/fd/1": "", "/proc/self/fd/1": ""} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/relay"
 )
@@ -40,8 +41,7 @@ func TestTLS(t *testing.T) {
 		text = more
 	}
 	serverPEM := ca.Issue(pki.Options{Name: "server", Hosts: []string{"zk.test"}}).PEM()
-	cert, err := tls.X509KeyPair(serverPEM, serverPEM)
-	require.NoError(t, err)
+	cert := must.Do(tls.X509KeyPair(serverPEM, serverPEM))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Cert)
 	front := forward(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool,
@@ -63,8 +63,7 @@ func TestTLS(t *testing.T) {
 		"certificate signed by unknown authority": {CA: file("other.pem", pki.NewCA("other").PEM()), Cert: clientFile,
 			ServerName: "zk.test"},
 	} {
-		c, err := files.Config()
-		require.NoError(t, err)
+		c := must.Do(files.Config())(t)
 		x := open(t, Options{Servers: front, TLS: c, Quiet: true, ConnectWait: 200 * time.Millisecond})
 		require.Eventually(t, func() bool { // the first attempt may take longer
 			_, errs, code := x.do("ls /")
@@ -91,16 +90,14 @@ func TestTLS(t *testing.T) {
 		"client.cfg: zookeeper.ssl.trustStore.location " + notPEM + ": it is not PEM": {CA: notPEM,
 			CABy: "client.cfg: zookeeper.ssl.trustStore.location"},
 	} {
-		_, err := files.Config()
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Err(files.Config()), want)
 	}
 }
 
 // clientKey is the private key in a PEM file.
 func clientKey(t *testing.T, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			return pem.EncodeToMemory(block)
@@ -113,8 +110,7 @@ func clientKey(t *testing.T, file string) []byte {
 // forward decrypts connections and hands them on to the server of the tests.
 func forward(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
-	require.NoError(t, err)
+	l := must.Do(tls.Listen("tcp", "127.0.0.1:0", c))(t)
 	r := relay.On(l, address)
 	t.Cleanup(r.Close)
 	return r.Addr()

@@ -48,15 +48,13 @@ func TestTranscript(t *testing.T) {
 	s := startServer(t.TempDir())
 	defer s.Stop()
 	t.Chdir(t.TempDir()) // for files of export
-	text := block.FindAllStringSubmatch(string(was), -1)
-	require.NotEmpty(t, text)
+	require.NotEmpty(t, block.FindAllStringSubmatch(string(was), -1))
 	now := block.ReplaceAllStringFunc(string(was), func(old string) string {
 		parts := block.FindStringSubmatch(old)
 		both := new(cluster.Output)
-		shell, err := New(Options{Servers: s.Addr().String(), Timeout: 1e10, ConnectWait: 1e10, Quiet: true,
+		shell := must.Do(New(Options{Servers: s.Addr().String(), Timeout: 1e10, ConnectWait: 1e10, Quiet: true,
 			JSON: parts[1] != "", Hints: true, Version: "3.9.4-0000000000000000000000000000000000000000, built on " +
-				"11/21/2026 12:00 UTC", Out: both, Err: both})
-		require.NoError(t, err)
+				"11/21/2026 12:00 UTC", Out: both, Err: both}))(t)
 		defer shell.Close()
 		shell.printed.Store(true)
 		shell.line(t.Context(), "sync /")

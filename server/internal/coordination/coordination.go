@@ -253,7 +253,7 @@ func locks(g *Group) *Recipe {
 		}
 		if k.layout == "kazoo" {
 			r.Note = "kazoo's Election is such a lock, too."
-			reads := func(m Member) bool { return strings.Contains(m.Path, layouts.KazooRead) }
+			reads := func(m Holder) bool { return strings.Contains(m.Path, layouts.KazooRead) }
 			if slices.ContainsFunc(members, reads) {
 				r.Kind, r.Note = "read/write lock", ""
 			}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestAdminURL(t *testing.T) {
@@ -29,8 +31,7 @@ func TestAdminURL(t *testing.T) {
 	for name, want := range map[string]string{
 		"ftp://zk1": "neither an http nor an https URL", "http://": "not the address",
 	} {
-		_, err := AdminURL(&cobra.Command{}, name)
-		require.ErrorContains(t, err, want, name)
+		require.ErrorContains(t, must.Err(AdminURL(&cobra.Command{}, name)), want, name)
 	}
 }
 
@@ -44,11 +45,8 @@ func TestAuthorization(t *testing.T) {
 		"authorization:super:test":          "digest super:test",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		got, err := Authorization(file)
-		require.NoError(t, err)
-		require.Equal(t, want, got, text)
+		require.Equal(t, want, must.Do(Authorization(file))(t), text)
 	}
 	require.NoError(t, os.WriteFile(file, []byte("digest a:b\ndigest c:d\n"), 0o600))
-	_, err := Authorization(file)
-	require.ErrorContains(t, err, "must be one line")
+	require.ErrorContains(t, must.Err(Authorization(file)), "must be one line")
 }

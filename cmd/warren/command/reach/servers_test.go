@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestWithPort(t *testing.T) {
@@ -31,13 +33,9 @@ func TestNamedServers(t *testing.T) {
 		require.NoError(t, err, "%q", args)
 		require.Equal(t, []string{"zk1:2181", "zk2:2182"}, servers, "%q", args)
 	}
-	servers, err := named()
-	require.NoError(t, err)
-	require.Equal(t, []string{LocalServer}, servers)
+	require.Equal(t, []string{LocalServer}, must.Do(named())(t))
 	for _, name := range []string{"", " ", ","} {
-		_, err := named(name)
-		require.ErrorContains(t, err, "no server is named", "%q", name)
+		require.ErrorContains(t, must.Err(named(name)), "no server is named", "%q", name)
 	}
-	_, err = Address(&cobra.Command{}, "")
-	require.ErrorContains(t, err, "no server is named")
+	require.ErrorContains(t, must.Err(Address(&cobra.Command{}, "")), "no server is named")
 }

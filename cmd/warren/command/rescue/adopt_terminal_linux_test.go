@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // On a terminal the operator is asked, and anything but the word means no.
@@ -16,8 +17,7 @@ func TestAdoptAsksOnATerminal(t *testing.T) {
 		root, zooCfg := memberFiles(t)
 		before := cmdline.Contents(t, root)
 		master, terminal := cmdline.OpenTerminal(t)
-		_, err := master.WriteString(answer)
-		require.NoError(t, err)
+		must.Do(master.WriteString(answer))(t)
 		cmd := cli.Root(Commands()...)
 		var out bytes.Buffer
 		cmd.SetArgs([]string{"adopt", zooCfg})

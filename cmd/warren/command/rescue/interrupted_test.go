@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -53,11 +54,9 @@ func TestInterruptedRescue(t *testing.T) {
 				Wants: recovered, Empty: true, Start: func(t *testing.T, mem *vfs.Mem) {
 					from := &recovery.Recovery{FS: mem, SnapDir: "/source", LogDir: "/source",
 						Backup: "/survivor", Now: time.Now}
-					source, err := backup.Open(mem, "/backup")
-					require.NoError(t, err)
-					_, err = from.Begin(&recovery.Record{Server: 2, Voters: []int64{1, 2, 3}, Epoch: 1024,
-						Last: backup.Zxid(source.Manifest.Last())})
-					require.NoError(t, err)
+					source := must.Do(backup.Open(mem, "/backup"))(t)
+					must.Do(from.Begin(&recovery.Record{Server: 2, Voters: []int64{1, 2, 3}, Epoch: 1024,
+						Last: backup.Zxid(source.Manifest.Last())}))(t)
 				}}
 		}
 		all["adopt, "+kind] = &cmdline.Interruption{LogDir: logDir,

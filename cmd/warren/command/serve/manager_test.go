@@ -13,17 +13,16 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The service manager hears that the server is ready when clients can connect, and that it stops.
 func TestServerNotifiesTheServiceManager(t *testing.T) {
-	dir, err := os.MkdirTemp("", "notify") // t.TempDir may be too long for a socket
-	require.NoError(t, err)
+	dir := must.Do(os.MkdirTemp("", "notify"))(t) // t.TempDir may be too long for a socket
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for name, socket := range map[string]string{"path": filepath.Join(dir, "s"), "abstract": "@" + dir} {
 		t.Run(name, func(t *testing.T) {
-			manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-			require.NoError(t, err)
+			manager := must.Do(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}))(t)
 			t.Cleanup(func() { manager.Close() })
 			t.Setenv("NOTIFY_SOCKET", socket)
 			r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0",
@@ -40,8 +39,7 @@ func nextState(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
 	require.NoError(t, manager.SetReadDeadline(time.Now().Add(20*time.Second)))
 	b := make([]byte, 1024)
-	n, err := manager.Read(b)
-	require.NoError(t, err)
+	n := must.Do(manager.Read(b))(t)
 	return string(b[:n])
 }
 
@@ -55,12 +53,10 @@ func TestServerWithoutItsServiceManager(t *testing.T) {
 
 // A manager that does not read holds up neither the start nor the end.
 func TestServerWhoseServiceManagerDoesNotRead(t *testing.T) {
-	dir, err := os.MkdirTemp("", "notify")
-	require.NoError(t, err)
+	dir := must.Do(os.MkdirTemp("", "notify"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	at := &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"}
-	manager, err := net.ListenUnixgram("unixgram", at)
-	require.NoError(t, err)
+	manager := must.Do(net.ListenUnixgram("unixgram", at))(t)
 	t.Cleanup(func() { manager.Close() })
 	full, err := net.DialUnix("unixgram", nil, at)
 	require.NoError(t, err)

@@ -12,6 +12,5 @@ func TestNotifyWithoutManager(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	require.NoError(t, notifyManager("READY=1"))
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
-	err := notifyManager("READY=1")
-	require.ErrorContains(t, err, "NOTIFY_SOCKET")
+	require.ErrorContains(t, notifyManager("READY=1"), "NOTIFY_SOCKET")
 }

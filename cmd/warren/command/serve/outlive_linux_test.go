@@ -48,11 +48,9 @@ func startPiped(t *testing.T, more ...string) *piped {
 	s := &piped{t: t, cmd: cmdline.Process(t, "server", file), admin: fmt.Sprintf("http://127.0.0.1:%d", admin),
 		ended: make(chan error, 1)}
 	pipe := func(at *io.Writer) *os.File {
-		r, w, err := os.Pipe()
-		require.NoError(t, err)
+		r, w := must.Do2(os.Pipe())(t)
 		t.Cleanup(func() { r.Close(); w.Close() })
-		_, err = unix.FcntlInt(r.Fd(), unix.F_SETPIPE_SZ, 4096)
-		require.NoError(t, err)
+		must.Do(unix.FcntlInt(r.Fd(), unix.F_SETPIPE_SZ, 4096))(t)
 		*at = w
 		return r
 	}
@@ -64,8 +62,7 @@ func startPiped(t *testing.T, more ...string) *piped {
 	go func() { s.ended <- s.cmd.Wait() }()
 	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
 	for s.addr == "" { // records of the audit log may be in front of it
-		line, err := s.outPipe.ReadString('\n')
-		require.NoError(t, err)
+		line := must.Do(s.outPipe.ReadString('\n'))(t)
 		if found := regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line); found != nil {
 			s.addr = found[1]
 		}
@@ -138,8 +135,7 @@ func TestServerOutlivesAReaderThatDoesNotRead(t *testing.T) {
 	s = startPiped(t)
 	s.logUntilLost()
 	for {
-		line, err := s.log.ReadString('\n')
-		require.NoError(t, err)
+		line := must.Do(s.log.ReadString('\n'))(t)
 		if m := regexp.MustCompile(`log lines were lost: .*"lines": (\d+)`).FindStringSubmatch(line); m != nil {
 			require.NotEqual(t, "0", m[1])
 			break
@@ -166,8 +162,7 @@ func TestServerEndsThoughNobodyReadsItsAuditLog(t *testing.T) {
 // kill -3 shows what the server does, as of a JVM, and ends nothing.
 func TestQuitWritesTheStacks(t *testing.T) {
 	s := startPiped(t)
-	c, err := wire.Dial(s.addr, wire.Options{}) // all its goroutines have begun
-	require.NoError(t, err)
+	c := must.Do(wire.Dial(s.addr, wire.Options{}))(t) // all its goroutines have begun
 	c.Close()
 	for range 2 {
 		require.NoError(t, s.cmd.Process.Signal(syscall.SIGQUIT))

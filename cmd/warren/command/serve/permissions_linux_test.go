@@ -32,12 +32,10 @@ type plainUser struct {
 
 func newPlainUser(t *testing.T) *plainUser {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "permissions") // the folders above a t.TempDir are closed to others
-	require.NoError(t, err)
+	dir := must.Do(os.MkdirTemp("", "permissions"))(t) // the folders above a t.TempDir are closed to others
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755))
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	u := &plainUser{t: t, dir: dir, binary: filepath.Join(dir, "warren"), uid: os.Geteuid()}
 	b := must.ReadFile(t, self)
 	require.NoError(t, os.WriteFile(u.binary, b, 0o755))
@@ -75,8 +73,7 @@ func (u *plainUser) give(dir string) {
 // take makes a file or folder one that the user may only read: root's, where there is one.
 func (u *plainUser) take(path string) {
 	u.t.Helper()
-	info, err := os.Stat(path)
-	require.NoError(u.t, err)
+	info := must.Do(os.Stat(path))(u.t)
 	mode := os.FileMode(0o444)
 	if info.IsDir() {
 		mode = 0o555
@@ -122,8 +119,7 @@ func TestPermissionsAreFoundAtTheStart(t *testing.T) {
 			cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled = 0, "127.0.0.1", false
 			srv := server.New(cfg, server.Options{})
 			require.NoError(t, srv.Start())
-			c, err := wire.Dial(srv.Addr().String(), wire.Options{}) // a session is the first txn
-			require.NoError(t, err)
+			c := must.Do(wire.Dial(srv.Addr().String(), wire.Options{}))(t) // a session is the first txn
 			c.Close()
 			srv.Stop()
 			for _, name := range []string{"acceptedEpoch.tmp", "log.0.bak"} {

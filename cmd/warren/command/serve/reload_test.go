@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -66,9 +67,7 @@ func TestServerInAnImage(t *testing.T) {
 	require.Contains(t, cmdline.Word(t, r.Addr, "conf"), "dataLogDir="+dir+"/log/version-2")
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 	require.Empty(t, r.Log.String())
-	id, err := os.ReadFile(dir + "/data/myid")
-	require.NoError(t, err)
-	require.Equal(t, "1\n", string(id))
+	require.Equal(t, "1\n", string(must.ReadFile(t, dir+"/data/myid")))
 	require.FileExists(t, dir+"/conf/zoo.cfg")
 }
 
@@ -77,14 +76,11 @@ func TestHangupLoadsCertificates(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store.pem")
 	issue := func(serial int64) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		require.NoError(t, err)
+		key := must.Do(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: time.Unix(0, 0),
 			NotAfter: time.Now().Add(time.Hour)}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		require.NoError(t, err)
-		private, err := x509.MarshalPKCS8PrivateKey(key)
-		require.NoError(t, err)
+		der := must.Do(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+		private := must.Do(x509.MarshalPKCS8PrivateKey(key))(t)
 		both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 		require.NoError(t, os.WriteFile(store, both, 0o600))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // filterVariable tells a process of this binary to forbid itself the system calls of systemd's @resources.
@@ -62,20 +63,16 @@ func TestScheduledAsBatchUnderTheFilterOfTheUnit(t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
 		cmd := cmdline.Process(t, "server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0")
 		cmd.Env = append(cmd.Environ(), filterVariable+"=1")
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		errs, err := os.Create(log)
-		require.NoError(t, err)
+		out := must.Do(cmd.StdoutPipe())(t)
+		errs := must.Do(os.Create(log))(t)
 		cmd.Stderr = errs
 		startWith(t, cmd, given)
-		_, err = bufio.NewReader(out).ReadString('\n')
-		require.NoError(t, err, "the server ended")
+		require.NoError(t, must.Err(bufio.NewReader(out).ReadString('\n')), "the server ended")
 		require.Equal(t, map[uint32]bool{given: true}, policies(t, cmd.Process.Pid))
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		require.NoError(t, errs.Close())
-		text, err := os.ReadFile(log)
-		require.NoError(t, err)
+		text := must.ReadFile(t, log)
 		const warning = "set CPUSchedulingPolicy=batch in the systemd unit, or warren.scheduling=normal"
 		require.Equal(t, given == unix.SCHED_NORMAL, strings.Contains(string(text), warning), "%s", text)
 	}

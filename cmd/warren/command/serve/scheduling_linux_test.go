@@ -41,11 +41,9 @@ func TestServerIsScheduledAsBatch(t *testing.T) {
 		cmd := cmdline.Process(t,
 			append([]string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0"},
 				c.args...)...)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
+		out := must.Do(cmd.StdoutPipe())(t)
 		startAs(t, cmd, c.want)
-		_, err = bufio.NewReader(out).ReadString('\n')
-		require.NoError(t, err, "the server ended")
+		require.NoError(t, must.Err(bufio.NewReader(out).ReadString('\n')), "the server ended")
 		require.Equal(t, map[uint32]bool{c.want: true}, policies(t, cmd.Process.Pid), "%v", c.args)
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
@@ -66,8 +64,7 @@ func startWith(t *testing.T, cmd *exec.Cmd, policy uint32) {
 	t.Helper()
 	runtime.LockOSThread() // the process begins with the policy of the thread that makes it
 	thread := unix.Gettid()
-	before, err := unix.SchedGetAttr(thread, 0)
-	require.NoError(t, err)
+	before := must.Do(unix.SchedGetAttr(thread, 0))(t)
 	attr := *before
 	attr.Policy = policy
 	require.NoError(t, unix.SchedSetAttr(thread, &attr, 0))

@@ -103,11 +103,9 @@ func TestServerOnIPv6(t *testing.T) {
 func TestServerDoesNotStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) string {
-		f, err := os.CreateTemp(dir, "zoo*.cfg")
-		require.NoError(t, err)
+		f := must.Do(os.CreateTemp(dir, "zoo*.cfg"))(t)
 		defer f.Close()
-		_, err = f.WriteString(strings.ReplaceAll(text, "DIR", dir))
-		require.NoError(t, err)
+		must.Do(f.WriteString(strings.ReplaceAll(text, "DIR", dir)))(t)
 		return f.Name()
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("1"), 0o600))

@@ -61,10 +61,8 @@ func TestBenchParamsAreTheLoadsUnlessGiven(t *testing.T) {
 	cmd := newBenchCommand()
 	require.NoError(t,
 		cmd.ParseFlags([]string{"--size", "0-9", "--source", "127.0.0.1,127.0.0.2", "--duration", "3s"}))
-	l, err := bench.Find("rk-mixed")
-	require.NoError(t, err)
-	p, err := benchParams(cmd, l)
-	require.NoError(t, err)
+	l := must.Do(bench.Find("rk-mixed"))(t)
+	p := must.Do(benchParams(cmd, l))(t)
 	require.Equal(t, bench.Size{Min: 0, Max: 9}, p.Size)
 	require.Equal(t, []string{"127.0.0.1", "127.0.0.2"}, p.Sources)
 	require.Equal(t, 3*time.Second, p.Duration)

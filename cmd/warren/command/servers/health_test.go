@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -49,8 +50,7 @@ func TestHealthOfAProcessByItsAdminPort(t *testing.T) {
 		}
 	}))
 	defer probes.Close()
-	_, port, err := net.SplitHostPort(probes.Listener.Addr().String())
-	require.NoError(t, err)
+	_, port := must.Do2(net.SplitHostPort(probes.Listener.Addr().String()))(t)
 	code, out, errs := health("--process", "--admin-port", port, cmdline.Answers(t, "\x15\x03"))
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "admin port")
@@ -145,8 +145,7 @@ func TestHealthInAContainer(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(ca.Cert)
 	leaf := ca.Issue(pki.Options{Name: "server"}).PEM()
-	pair, err := tls.X509KeyPair(leaf, leaf)
-	require.NoError(t, err)
+	pair := must.Do(tls.X509KeyPair(leaf, leaf))(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted,
 		ClientAuth: tls.RequireAndVerifyClientCert})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestReconfigNeedsServers(t *testing.T) {
@@ -42,8 +43,7 @@ func TestReconfigSteps(t *testing.T) {
 		for _, id := range numbers {
 			text += "server." + id + "=zk" + id + ":2888:3888;2181\n"
 		}
-		q, err := config.ParseMembers([]byte(text))
-		require.NoError(t, err)
+		q := must.Do(config.ParseMembers([]byte(text)))(t)
 		return q
 	}
 	id := func(m *config.Member) int64 {
@@ -65,13 +65,11 @@ func TestReconfigSteps(t *testing.T) {
 		{nil, []string{"1", "2", "3"}, true, 0, 0},
 	} {
 		o := reconfigOptions{wanted: members(test.wanted...), leaveOnly: test.leaveOnly}
-		join, leave, err := o.difference(members(test.current...))
-		require.NoError(t, err)
+		join, leave := must.Do2(o.difference(members(test.current...)))(t)
 		require.Equal(t, []int64{test.join, test.leave}, []int64{id(join), id(leave)}, "%+v", test)
 	}
 	for _, current := range []*config.Quorum{members("7", "8"), members()} {
 		o := reconfigOptions{wanted: members("1", "2", "3")}
-		_, _, err := o.difference(current)
-		require.ErrorContains(t, err, "another ensemble, or a server alone")
+		require.ErrorContains(t, must.Err2(o.difference(current)), "another ensemble, or a server alone")
 	}
 }

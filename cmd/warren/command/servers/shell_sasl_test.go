@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The shell authenticates by DIGEST-MD5 with the section of a JAAS file that a flag, the client configuration or
@@ -54,8 +55,7 @@ func TestShellBySASL(t *testing.T) {
 	}
 	t.Setenv("CLIENT_JVMFLAGS", "")
 	t.Setenv("JVMFLAGS", jaas+users) // a server's, which says nothing of clients
-	_, err := (&shellOptions{output: "text", connectWait: 1}).options(newShellCommand())
-	require.NoError(t, err)
+	must.Do((&shellOptions{output: "text", connectWait: 1}).options(newShellCommand()))(t)
 	t.Setenv("JVMFLAGS", "")
 	for name, args := range map[string][]string{"wrong password": {"--jaas", wrong}, "no SASL": nil} {
 		code, out, errs := run(append(append([]string{"shell", "-s", addr}, args...), "ls", "/")...)

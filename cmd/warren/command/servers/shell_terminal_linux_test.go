@@ -34,8 +34,7 @@ type typist struct {
 }
 
 func (p *typist) resize(columns, rows uint16) {
-	raw, err := p.master.SyscallConn()
-	require.NoError(p.t, err)
+	raw := must.Do(p.master.SyscallConn())(p.t)
 	require.NoError(p.t, raw.Control(func(fd uintptr) {
 		require.NoError(p.t, unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 	}))
@@ -86,8 +85,7 @@ func sitDownWith(t *testing.T, variables []string, args ...string) *typist {
 // types presses keys.
 func (p *typist) types(keys string) {
 	p.t.Helper()
-	_, err := p.master.WriteString(keys)
-	require.NoError(p.t, err)
+	must.Do(p.master.WriteString(keys))(p.t)
 }
 
 // sees waits until the screen shows a text behind what was seen before, and returns what came before it.
@@ -443,11 +441,9 @@ func TestShellTerminalIsRestored(t *testing.T) {
 	defer master.Close()
 	defer terminal.Close()
 	settings := func() (s unix.Termios) {
-		raw, err := terminal.SyscallConn()
-		require.NoError(t, err)
+		raw := must.Do(terminal.SyscallConn())(t)
 		require.NoError(t, raw.Control(func(fd uintptr) {
-			got, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-			require.NoError(t, err)
+			got := must.Do(unix.IoctlGetTermios(int(fd), unix.TCGETS))(t)
 			s = *got
 		}))
 		return s
@@ -458,8 +454,7 @@ func TestShellTerminalIsRestored(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	b := make([]byte, 256)
 	for shown := ""; !strings.Contains(shown, "0] "); {
-		n, err := master.Read(b)
-		require.NoError(t, err)
+		n := must.Do(master.Read(b))(t)
 		shown += string(b[:n])
 	}
 	require.NotEqual(t, before, settings())

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -108,17 +109,15 @@ func TestShellWithTLSOfJavaFlags(t *testing.T) {
 	}
 	t.Setenv("CLIENT_JVMFLAGS", "-Dzookeeper.client.secure=true -Dzookeeper.ssl.trustStore.location="+ca+
 		` -Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty -Dother=\u`)
-	so, err := options("")
-	require.NoError(t, err)
+	so := must.Do(options(""))(t)
 	require.NotNil(t, so.TLS)
 	require.NotNil(t, so.TLS.RootCAs)
 	plain := filepath.Join(t.TempDir(), "client.cfg")
 	require.NoError(t, os.WriteFile(plain, []byte("zookeeper.client.secure=false"), 0o600))
-	so, err = options(plain)
-	require.NoError(t, err)
+	so = must.Do(options(plain))(t)
 	require.Nil(t, so.TLS)
 	t.Setenv("JVMFLAGS", "-Dzookeeper.ssl.keyStore.password=x")
-	_, err = options("")
+	_, err := options("")
 	require.ErrorContains(t, err, "JVMFLAGS: zookeeper.ssl.keyStore.password: stores with a password cannot be read")
 }
 
@@ -138,13 +137,10 @@ func TestShellSignals(t *testing.T) {
 	addr := startShellServer(t)
 	for sig, want := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 1} {
 		cmd := cmdline.Process(t, "zkCli.sh", "-server", addr)
-		in, err := cmd.StdinPipe()
-		require.NoError(t, err)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
+		in := must.Do(cmd.StdinPipe())(t)
+		out := must.Do(cmd.StdoutPipe())(t)
 		require.NoError(t, cmd.Start())
-		_, err = out.Read(make([]byte, 1)) // it has begun
-		require.NoError(t, err)
+		must.Do(out.Read(make([]byte, 1)))(t) // it has begun
 		require.NoError(t, cmd.Process.Signal(sig))
 		done := make(chan struct{})
 		go func() {

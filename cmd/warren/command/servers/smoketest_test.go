@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestSmokeTest(t *testing.T) {
@@ -24,17 +25,14 @@ func TestSmokeTest(t *testing.T) {
 	require.Equal(t, "Smoke test successful\n", out)
 	require.Contains(t, errs, e.Addr(2)+": see all deletions in order\n")
 
-	c, err := client.Dial(ctx, servers)
-	require.NoError(t, err)
+	c := must.Do(client.Dial(ctx, servers))(t)
 	defer c.Close()
-	_, exists, err := c.Exists(ctx, smokeRoot)
-	require.NoError(t, err)
+	_, exists := must.Do2(c.Exists(ctx, smokeRoot))(t)
 	require.False(t, exists, "nothing is left")
 
 	// of a run that was cut off
 	for _, path := range []string{smokeRoot, smokeRoot + "/session_0", smokeRoot + "/other"} {
-		_, err := c.Create(ctx, path, nil, client.Persistent)
-		require.NoError(t, err)
+		must.Do(c.Create(ctx, path, nil, client.Persistent))(t)
 	}
 	code, out, errs = run("smoketest", "-s", servers, "-q", "--timeout", "1m")
 	require.Zero(t, code, errs)
