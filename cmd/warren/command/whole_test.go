@@ -94,9 +94,9 @@ func TestDevIsStoppedBeforeItServes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	root := newRootCommand()
-	var out bytes.Buffer
+	var out, log bytes.Buffer
 	root.SetOut(&out)
-	root.SetErr(&out)
+	root.SetErr(&log) // servers that begin slowly say what they wait for, until they are stopped
 	root.SetArgs([]string{"dev", "--dir", t.TempDir(), "--port", strconv.Itoa(freePorts(t, 3))})
 	require.NoError(t, root.ExecuteContext(ctx))
 	require.Empty(t, out.String())
