@@ -16,7 +16,6 @@ func TestAnswerIsToldAfterTheEndOfAContext(t *testing.T) {
 	<-f.Done()
 	cancel()
 	for range 100 {
-		_, err := f.Wait(ctx)
-		require.NoError(t, err)
+		require.Do(f.Wait(ctx))(t)
 	}
 }

@@ -20,8 +20,7 @@ func TestCacheFollowsSubtreeOnEachServer(t *testing.T) {
 		for range 50 {
 			randomTreeChange(t, ctx, direct, r)
 		}
-		k, err := c.NewCache(ctx, "/tree")
-		require.NoError(t, err)
+		k := require.Do(c.NewCache(ctx, "/tree"))(t)
 		defer k.Close()
 		require.False(t, k.isOld)
 		for range 10 {
@@ -68,13 +67,11 @@ func TestCacheOnOldServer(t *testing.T) {
 	f.isOld = true
 	c, direct := dial(t, f.addr()), dial(t, f.addr())
 	ctx := within(t, time.Minute)
-	k, err := c.NewCache(ctx, "/tree") // which does not exist yet
-	require.NoError(t, err)
+	k := require.Do(c.NewCache(ctx, "/tree"))(t) // which does not exist yet
 	defer k.Close()
 	require.True(t, k.isOld)
 	require.Zero(t, k.Len())
-	_, err = direct.Create(ctx, "/tree", nil, Persistent)
-	require.NoError(t, err)
+	require.Do(direct.Create(ctx, "/tree", nil, Persistent))(t)
 	for i := range 20 {
 		for range 10 {
 			randomTreeChange(t, ctx, direct, r)
@@ -98,23 +95,19 @@ func TestCacheOfSecretRootOnOldServer(t *testing.T) {
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
 	asked := 0
 	f.with(func() { f.onRequest = func(proto.OpCode, int) bool { asked++; return asked < 100 } })
-	k, err := c.NewCache(ctx, "/tree")
-	require.NoError(t, err)
+	k := require.Do(c.NewCache(ctx, "/tree"))(t)
 	defer k.Close()
 	require.Zero(t, k.Len())
 	f.with(func() { f.secret = "" })
-	_, err = c.Set(ctx, "/tree", nil, AnyVersion)
-	require.NoError(t, err)
+	require.Do(c.Set(ctx, "/tree", nil, AnyVersion))(t)
 	requireSameTree(t, ctx, c, k, "/tree")
 }
 
 func TestCacheChangesTellEverything(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	_, c := faked(t)
 	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
-	k, err := c.NewCache(ctx, "/tree")
-	require.NoError(t, err)
+	k := require.Do(c.NewCache(ctx, "/tree"))(t)
 	changes := make(chan Change)
 	life, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -136,8 +129,7 @@ func TestCacheChangesTellEverything(t *testing.T) {
 	}
 	want(NodeCreated, "/tree")
 	want(NodeCreated, "/tree/a")
-	_, err = c.Set(ctx, "/tree/a", []byte("x"), AnyVersion)
-	require.NoError(t, err)
+	require.Do(c.Set(ctx, "/tree/a", []byte("x"), AnyVersion))(t)
 	want(NodeDataChanged, "/tree/a")
 	require.NoError(t, c.Delete(ctx, "/tree/a", AnyVersion))
 	want(NodeDeleted, "/tree/a")
@@ -148,16 +140,12 @@ func TestCacheChangesTellEverything(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	_, c := faked(t)
 	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree"))
-	_, err := c.NewCache(ctx, "/tree", WithCacheBytes(100))
-	require.ErrorIs(t, err, ErrCacheFull)
-	k, err := c.NewCache(ctx, "/tree", WithCacheBytes(1000))
-	require.NoError(t, err)
-	_, err = c.Set(ctx, "/tree", make([]byte, 2000), AnyVersion)
-	require.NoError(t, err)
+	require.ErrorIs(t, require.Err(c.NewCache(ctx, "/tree", WithCacheBytes(100))), ErrCacheFull)
+	k := require.Do(c.NewCache(ctx, "/tree", WithCacheBytes(1000)))(t)
+	require.Do(c.Set(ctx, "/tree", make([]byte, 2000), AnyVersion))(t)
 	<-k.Done()
 	require.ErrorIs(t, k.Err(), ErrCacheFull)
 	k.Close()
@@ -167,24 +155,20 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 func TestCacheEndsWithSession(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
-	k, err := c.NewCache(ctx, "/")
-	require.NoError(t, err)
+	k := require.Do(c.NewCache(ctx, "/"))(t)
 	f.expireAll()
 	<-k.Done()
 	require.ErrorIs(t, k.Err(), ErrSessionExpired)
 }
 
 func TestCacheOutlivesRenewedSession(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithRenewal(nil))
+	f, c := faked(t, WithRenewal(nil))
 	direct := dial(t, f.addr(), WithRenewal(nil))
 	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
-	k, err := c.NewCache(ctx, "/tree")
-	require.NoError(t, err)
+	k := require.Do(c.NewCache(ctx, "/tree"))(t)
 	defer k.Close()
 	for range 5 {
 		f.expireAll()

@@ -58,8 +58,7 @@ type faultProxy struct {
 }
 
 func newFaultProxy(t *testing.T, target string, r *rand.Rand) *faultProxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := require.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &faultProxy{listener: l, target: target, rand: rand.New(rand.NewPCG(r.Uint64(), 2)),
 		conns: map[net.Conn]bool{}}
 	p.running.Go(p.accept)
@@ -147,12 +146,10 @@ func chaos(t *testing.T, addr, chroot string) {
 	direct := dial(t, addr+chroot)
 	ctx := within(t, 5*time.Minute)
 	for _, path := range []string{"/n", "/list", "/tree"} {
-		_, err := direct.Create(ctx, path, number(0), Persistent)
-		require.NoError(t, err)
+		require.Do(direct.Create(ctx, path, number(0), Persistent))(t)
 	}
 	p := newFaultProxy(t, addr, r)
-	c, err := New(p.addr()+chroot, WithBackoff(0, 0))
-	require.NoError(t, err)
+	c := require.Do(New(p.addr()+chroot, WithBackoff(0, 0)))(t)
 	defer c.Close()
 
 	life, stop := context.WithCancel(ctx)
@@ -224,8 +221,7 @@ func chaos(t *testing.T, addr, chroot string) {
 			err = direct.Delete(ctx, "/flip", AnyVersion)
 		}
 		require.NoError(t, err)
-		_, err = direct.Create(ctx, "/list/x", nil, PersistentSequential)
-		require.NoError(t, err)
+		require.Do(direct.Create(ctx, "/list/x", nil, PersistentSequential))(t)
 		if round > 8 {
 			require.NoError(t, direct.Delete(ctx, fmt.Sprintf("/list/x%010d", round-9), AnyVersion))
 		}
@@ -296,11 +292,9 @@ func requireSameTree(t *testing.T, ctx context.Context, c *Client, k *Cache, roo
 	want := map[string]string{}
 	var walk func(path string)
 	walk = func(path string) {
-		data, _, err := c.Get(ctx, path)
-		require.NoError(t, err)
+		data, _ := require.Do2(c.Get(ctx, path))(t)
 		want[path] = string(data)
-		names, _, err := c.Children(ctx, path)
-		require.NoError(t, err)
+		names, _ := require.Do2(c.Children(ctx, path))(t)
 		for _, name := range names {
 			walk(paths.ChildOf(path, name))
 		}

@@ -45,8 +45,7 @@ func (o *outage) begin(d time.Duration) {
 func TestBackSoonAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{}
-		c, err := New("a:1,b:1,c:1", WithDialer(o.dial))
-		require.NoError(t, err)
+		c := require.Do(New("a:1,b:1,c:1", WithDialer(o.dial)))(t)
 		defer c.Close()
 		require.NoError(t, c.WaitConnected(t.Context()))
 		for round := range 60 {
@@ -82,8 +81,7 @@ func TestClientsSpreadAfterAnOutage(t *testing.T) {
 		var all []*outage
 		for range clients {
 			o := &outage{}
-			c, err := New("a:1,b:1,c:1", WithDialer(o.dial))
-			require.NoError(t, err)
+			c := require.Do(New("a:1,b:1,c:1", WithDialer(o.dial)))(t)
 			defer c.Close()
 			require.NoError(t, c.WaitConnected(t.Context()))
 			all = append(all, o)

@@ -89,8 +89,7 @@ func FuzzParseConnect(f *testing.F) {
 		}
 		require.Equal(t, to.service == "", len(to.servers) > 0)
 		for _, name := range to.servers {
-			_, _, err := net.SplitHostPort(name)
-			require.NoError(t, err)
+			require.Do2(net.SplitHostPort(name))(t)
 		}
 		require.True(t, to.chroot == "" || checkPath(to.chroot, false) == nil && to.chroot != "/")
 	})
@@ -100,8 +99,7 @@ func FuzzDigestChallenge(f *testing.F) {
 	f.Add(`realm="r",nonce="n",algorithm=md5-sess`)
 	f.Fuzz(func(t *testing.T, challenge string) {
 		x := DigestMD5("user", "secret")("host")
-		_, _, err := x.Next(nil)
-		require.NoError(t, err)
+		require.Do2(x.Next(nil))(t)
 		if token, _, err := x.Next([]byte(challenge)); err == nil {
 			require.Contains(t, string(token), `username="user"`)
 		}
@@ -110,19 +108,16 @@ func FuzzDigestChallenge(f *testing.F) {
 
 // Bytes of a server are no reason to wait forever, in any phase.
 func TestSilentServerIsLeft(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := require.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	c, err := New(l.Addr().String(), WithConnectTimeout(10*time.Millisecond), WithBackoff(0, time.Millisecond))
 	require.NoError(t, err)
 	defer c.Close()
 	for range 3 { // accepted, never answered, tried again
-		nc, err := l.Accept()
-		require.NoError(t, err)
+		nc := require.Do(l.Accept())(t)
 		defer nc.Close()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err = Dial(ctx, l.Addr().String())
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, require.Err(Dial(ctx, l.Addr().String())), context.DeadlineExceeded)
 }

@@ -18,8 +18,7 @@ func TestHooksAreToldOfFailures(t *testing.T) {
 	refused := new(Txn).Create("/a", nil, Persistent).Delete("/none", AnyVersion)
 	_, called := c.Commit(ctx, refused)
 	_, awaited := c.Async().Commit(ctx, refused).Wait(ctx)
-	_, err := c.Commit(ctx, new(Txn).Create("/a", nil, Persistent))
-	require.NoError(t, err)
+	require.Do(c.Commit(ctx, new(Txn).Create("/a", nil, Persistent)))(t)
 	require.Len(t, ended, 3)
 	for i, err := range []error{called, awaited} {
 		require.ErrorIs(t, err, ErrNoNode)
@@ -36,8 +35,7 @@ func TestHooksAreToldOfFailures(t *testing.T) {
 	const patience = 20 * time.Millisecond
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err = c.Async().Sync(short, "/").Wait(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, require.Err(c.Async().Sync(short, "/").Wait(ctx)), context.DeadlineExceeded)
 	require.Len(t, ended, 4)
 	require.LessOrEqual(t, patience/2, ended[3].Took)
 }

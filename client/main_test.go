@@ -33,10 +33,25 @@ func within(t *testing.T, d time.Duration) context.Context {
 // dial connects and closes at the end of the test.
 func dial(t *testing.T, connect string, options ...Option) *Client {
 	t.Helper()
-	c, err := Dial(within(t, time.Minute), connect, options...)
-	require.NoError(t, err)
+	c := require.Do(Dial(within(t, time.Minute), connect, options...))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// faked is dial to a server of its own.
+func faked(t *testing.T, options ...Option) (*fake, *Client) {
+	t.Helper()
+	f := newFake(t)
+	return f, dial(t, f.addr(), options...)
+}
+
+// armed is the watch of a read that has to succeed: armed(c.GetW(ctx, path))(t).
+func armed[V, W any](_ V, _ W, w *Watch, err error) func(*testing.T) *Watch {
+	return func(t *testing.T) *Watch {
+		t.Helper()
+		require.NoError(t, err)
+		return w
+	}
 }
 
 // next receives an event or fails the test.

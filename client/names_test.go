@@ -204,9 +204,8 @@ func TestNameThatDoesNotResolve(t *testing.T) {
 		names := &nameServer{silent: true}
 		s := &site{up: map[string]bool{"192.0.2.2:1": true}}
 		began := time.Now()
-		c, err := New("a:1,192.0.2.2:1", WithDialer(s.dial), WithResolver(names.resolve),
-			WithConnectTimeout(time.Second))
-		require.NoError(t, err)
+		c := require.Do(New("a:1,192.0.2.2:1", WithDialer(s.dial), WithResolver(names.resolve),
+			WithConnectTimeout(time.Second)))(t)
 		require.NoError(t, c.WaitConnected(t.Context()))
 		require.LessOrEqual(t, time.Since(began), time.Second)
 		require.NoError(t, c.Close())

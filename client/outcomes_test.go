@@ -80,8 +80,7 @@ func TestContactAfterCallsThatOutliveTheirConnection(t *testing.T) {
 		hasty, giveUp := context.WithTimeout(t.Context(), time.Second/2)
 		defer giveUp()
 		require.ErrorIs(t, c.Sync(hasty, "/"), context.DeadlineExceeded)
-		_, err = kept.Wait(t.Context())
-		require.NoError(t, err)
+		require.Do(kept.Wait(t.Context()))(t)
 		require.EqualValues(t, 2, dials.Load())
 
 		held, cancel := c.WhileHeld(t.Context())
@@ -191,8 +190,7 @@ func TestWritesAreNotExecutedOutOfOrder(t *testing.T) {
 		require.ErrorIs(t, err, ErrConnectionLoss)
 		require.True(t, SafeToRetry(err))
 		for _, f := range sets[1:] {
-			_, err := f.Wait(t.Context())
-			require.NoError(t, err)
+			require.Do(f.Wait(t.Context()))(t)
 		}
 		require.Equal(t, []proto.OpCode{proto.OpSetData}, again)
 	})
@@ -243,10 +241,8 @@ func TestDataThatIsSentAgain(t *testing.T) {
 		set := c.Async().Set(t.Context(), "/a", data, AnyVersion)
 		copy(data, "new")
 		close(changed)
-		_, err := created.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = set.Wait(t.Context())
-		require.NoError(t, err)
+		require.Do(created.Wait(t.Context()))(t)
+		require.Do(set.Wait(t.Context()))(t)
 		require.Equal(t, []proto.Text{proto.Text("one"), proto.Text("two")}, sent)
 		require.Equal(t, OpenACL(), granted)
 	})
@@ -275,8 +271,7 @@ func TestCloseNeedsNoRoom(t *testing.T) {
 				waiting := c.Async().Sync(t.Context(), "/")
 				synctest.Wait()
 				require.NoError(t, c.Close())
-				_, err := waiting.Wait(t.Context())
-				require.NoError(t, err)
+				require.Do(waiting.Wait(t.Context()))(t)
 			})
 		})
 	}

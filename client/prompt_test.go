@@ -12,13 +12,10 @@ import (
 
 // tcpPair returns both ends of a connection over TCP.
 func tcpPair(t *testing.T) (near, far net.Conn) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := require.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	near, err = net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	far, err = l.Accept()
-	require.NoError(t, err)
+	near = require.Do(net.Dial("tcp", l.Addr().String()))(t)
+	far = require.Do(l.Accept())(t)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	return near, far
 }
@@ -51,8 +48,7 @@ func TestWhoWrites(t *testing.T) {
 	require.Zero(t, waiting)
 	require.False(t, isAwake)
 	frame := make([]byte, 4+8+4+2+4+10+4)
-	_, err := io.ReadFull(far, frame)
-	require.NoError(t, err)
+	require.Do(io.ReadFull(far, frame))(t)
 	require.EqualValues(t, 1, cn.sent)
 
 	push(10) // the first has no answer yet
@@ -63,8 +59,7 @@ func TestWhoWrites(t *testing.T) {
 	require.False(t, cn.begin(), "only one writes")
 	push(10) // while another goroutine writes
 	require.False(t, cn.flush(), "one write for both")
-	_, err = io.ReadFull(far, make([]byte, 2*len(frame)))
-	require.NoError(t, err)
+	require.Do(io.ReadFull(far, make([]byte, 2*len(frame))))(t)
 	require.EqualValues(t, 3, cn.sent)
 	require.False(t, cn.begin())
 

@@ -33,8 +33,7 @@ func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
 			root := dial(t, server)
 			base := fmt.Sprintf("/client-test-%x", time.Now().UnixNano())
 			ctx := within(t, time.Minute)
-			_, err := root.Create(ctx, base, nil, Persistent)
-			require.NoError(t, err)
+			require.Do(root.Create(ctx, base, nil, Persistent))(t)
 			t.Cleanup(func() { removeTree(t, server, base) })
 			f(t, server+base)
 		})
@@ -43,8 +42,7 @@ func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
 
 // removeTree deletes a subtree after the test; the context of the test has ended by then.
 func removeTree(t *testing.T, server, path string) {
-	c, err := New(server)
-	require.NoError(t, err)
+	c := require.Do(New(server))(t)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -70,52 +68,42 @@ func TestOperationsOnEachServer(t *testing.T) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)
 
-		path, stat, err := c.CreateStat(ctx, "/a", []byte("one"), Persistent)
-		require.NoError(t, err)
+		path, stat := require.Do2(c.CreateStat(ctx, "/a", []byte("one"), Persistent))(t)
 		require.Equal(t, "/a", path)
 		require.Equal(t, stat.Czxid, stat.Mzxid)
 		require.EqualValues(t, 3, stat.DataLength)
 
-		_, err = c.Create(ctx, "/a", nil, Persistent)
+		_, err := c.Create(ctx, "/a", nil, Persistent)
 		require.ErrorIs(t, err, ErrNodeExists)
 		require.False(t, MayHaveApplied(err))
 		require.Contains(t, err.Error(), "create2 /a")
 
-		data, got, err := c.Get(ctx, "/a")
-		require.NoError(t, err)
+		data, got := require.Do2(c.Get(ctx, "/a"))(t)
 		require.Equal(t, "one", string(data))
 		require.Equal(t, stat, got)
 
-		set, err := c.Set(ctx, "/a", []byte("two!"), 0)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, set.Version)
-		_, err = c.Set(ctx, "/a", nil, 0)
-		require.ErrorIs(t, err, ErrBadVersion)
+		require.EqualValues(t, 1, require.Do(c.Set(ctx, "/a", []byte("two!"), 0))(t).Version)
+		require.ErrorIs(t, require.Err(c.Set(ctx, "/a", nil, 0)), ErrBadVersion)
 
-		seq, err := c.Create(ctx, "/a/s-", nil, EphemeralSequential)
-		require.NoError(t, err)
+		seq := require.Do(c.Create(ctx, "/a/s-", nil, EphemeralSequential))(t)
 		require.Equal(t, "/a/s-0000000000", seq)
-		names, st, err := c.Children(ctx, "/a")
-		require.NoError(t, err)
+		names, st := require.Do2(c.Children(ctx, "/a"))(t)
 		require.Equal(t, []string{"s-0000000000"}, names)
 		require.EqualValues(t, 1, st.NumChildren)
 
-		est, exists, err := c.Exists(ctx, seq)
-		require.NoError(t, err)
+		est, exists := require.Do2(c.Exists(ctx, seq))(t)
 		require.True(t, exists)
 		id, timeout := c.Session()
 		require.Equal(t, id, SessionID(est.EphemeralOwner))
 		require.Greater(t, timeout, 0)
-		_, exists, err = c.Exists(ctx, "/nothing")
-		require.NoError(t, err)
+		_, exists = require.Do2(c.Exists(ctx, "/nothing"))(t)
 		require.False(t, exists)
 
 		require.NoError(t, c.Sync(ctx, "/"))
 		require.ErrorIs(t, c.Delete(ctx, "/a", AnyVersion), ErrNotEmpty)
 		require.NoError(t, c.Delete(ctx, seq, AnyVersion))
 		require.NoError(t, c.Delete(ctx, "/a", 1))
-		_, _, err = c.Get(ctx, "/a")
-		require.ErrorIs(t, err, ErrNoNode)
+		require.ErrorIs(t, require.Err2(c.Get(ctx, "/a")), ErrNoNode)
 		require.NoError(t, c.CreateAll(ctx, "/x/y/z"))
 		require.NoError(t, c.CreateAll(ctx, "/x/y/z"))
 		require.LessOrEqual(t, stat.Czxid, c.LastZxid())
@@ -128,26 +116,23 @@ func TestTxnOnEachServer(t *testing.T) {
 		ctx := within(t, time.Minute)
 		txn := new(Txn).Create("/m", []byte("1"), Persistent).Check("/m", 0).Set("/m", []byte("2"), 0).
 			Create("/m/s", nil, PersistentSequential).Create("/m/t", nil, Persistent).Delete("/m/t", 0)
-		results, err := c.Commit(ctx, txn)
-		require.NoError(t, err)
+		results := require.Do(c.Commit(ctx, txn))(t)
 		require.Len(t, results, 6)
 		require.Equal(t, "/m", results[0].Path)
 		require.EqualValues(t, 1, results[2].Stat.Version)
 		require.Equal(t, "/m/s0000000000", results[3].Path)
 
-		_, err = c.Commit(ctx, new(Txn).Set("/m", nil, AnyVersion).Delete("/none", AnyVersion).
+		_, err := c.Commit(ctx, new(Txn).Set("/m", nil, AnyVersion).Delete("/none", AnyVersion).
 			Set("/m", nil, AnyVersion))
 		require.ErrorIs(t, err, ErrNoNode)
 		var refused *TxnError
 		require.True(t, errors.As(err, &refused))
 		require.Equal(t, 1, refused.Index)
 		require.Equal(t, "/none", refused.Path)
-		data, _, err := c.Get(ctx, "/m")
-		require.NoError(t, err)
+		data, _ := require.Do2(c.Get(ctx, "/m"))(t)
 		require.Equal(t, "2", string(data))
 
-		_, err = c.Commit(ctx, new(Txn).Create("no-slash", nil, Persistent))
-		require.ErrorIs(t, err, ErrBadArguments)
+		require.ErrorIs(t, require.Err(c.Commit(ctx, new(Txn).Create("no-slash", nil, Persistent))), ErrBadArguments)
 	})
 }
 
@@ -163,10 +148,8 @@ func TestExpiryByServerOnEachServer(t *testing.T) {
 				return err
 			}))
 		ctx := within(t, time.Minute)
-		_, err := c.Create(ctx, "/mine", nil, Ephemeral)
-		require.NoError(t, err)
-		tree, err := c.Watch(ctx, "/", WatchSubtree)
-		require.NoError(t, err)
+		require.Do(c.Create(ctx, "/mine", nil, Ephemeral))(t)
+		tree := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 		turn := states(t, c)
 		id, _ := c.Session()
 		thief := Resume{SessionID: id, Password: proto.SessionPassword(id)}
@@ -179,8 +162,7 @@ func TestExpiryByServerOnEachServer(t *testing.T) {
 		}
 		require.ErrorIs(t, until(t, turn, Expired).Err, ErrSessionExpired)
 		require.NoError(t, <-rebuilt)
-		stat, exists, err := c.Exists(ctx, "/mine")
-		require.NoError(t, err)
+		stat, exists := require.Do2(c.Exists(ctx, "/mine"))(t)
 		require.True(t, exists)
 		now, _ := c.Session()
 		require.NotEqual(t, id, now)

@@ -25,32 +25,25 @@ func TestReceiverTakesTheEventsOfManyWatches(t *testing.T) {
 	reported := make(chan Event, 16)
 	c := dial(t, f.addr(), WithHooks(Hooks{Event: func(e Event) { reported <- e }}))
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/a", nil, Persistent)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/a", nil, Persistent))(t)
 	to := make(receivedEvents, 16)
-	_, _, first, err := c.GetW(ctx, "/a", to)
-	require.NoError(t, err)
+	first := armed(c.GetW(ctx, "/a", to))(t)
 	require.True(t, first.C() == nil)
 	require.NoError(t, first.Err())
 	_, _, none, err := c.GetW(ctx, "/a", to, to)
 	require.ErrorIs(t, err, ErrBadArguments)
 	require.True(t, none == nil)
-	_, _, _, err = c.ExistsW(ctx, "/a", to)
-	require.NoError(t, err)
-	_, _, _, err = c.ExistsW(ctx, "/b", to)
-	require.NoError(t, err)
-	_, _, closed, err := c.ChildrenW(ctx, "/a", to)
-	require.NoError(t, err)
+	armed(c.ExistsW(ctx, "/a", to))(t)
+	armed(c.ExistsW(ctx, "/b", to))(t)
+	closed := armed(c.ChildrenW(ctx, "/a", to))(t)
 	closed.Close()
 
-	_, err = c.Set(ctx, "/a", nil, AnyVersion)
-	require.NoError(t, err)
+	require.Do(c.Set(ctx, "/a", nil, AnyVersion))(t)
 	require.Equal(t, NodeDataChanged, (<-to).Type, "one of GetW")
 	require.Equal(t, NodeDataChanged, (<-to).Type, "one of ExistsW")
 	require.Equal(t, NodeDataChanged, (<-reported).Type, "the hook hears of a change once")
 
-	_, _, _, err = c.ChildrenW(ctx, "/a", to)
-	require.NoError(t, err)
+	armed(c.ChildrenW(ctx, "/a", to))(t)
 	require.NoError(t, c.Close())
 	want := map[string]bool{"/a": true, "/b": true}
 	for range want {
@@ -84,17 +77,15 @@ func TestServerSource(t *testing.T) {
 func TestProtectionID(t *testing.T) {
 	c := dial(t, newFake(t).addr())
 	ctx := within(t, time.Minute)
-	path, err := c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("mine"))
-	require.NoError(t, err)
+	path := require.Do(c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("mine")))(t)
 	require.True(t, strings.HasPrefix(path, "/_c_mine-lock-"), path)
-	_, err = c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("../mine"))
+	_, err := c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("../mine"))
 	require.ErrorIs(t, err, ErrBadArguments)
 }
 
 // Every code of a server has a name in this package, so that programs need not import package proto.
 func TestEveryCodeOfAServerHasAName(t *testing.T) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
-	require.NoError(t, err)
+	parsed := require.Do(parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0))(t)
 	named := map[string]bool{}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
@@ -104,8 +95,7 @@ func TestEveryCodeOfAServerHasAName(t *testing.T) {
 		}
 		return true
 	})
-	generated, err := parser.ParseFile(token.NewFileSet(), "../proto/errors_gen.go", nil, 0)
-	require.NoError(t, err)
+	generated := require.Do(parser.ParseFile(token.NewFileSet(), "../proto/errors_gen.go", nil, 0))(t)
 	codes := 0
 	for _, d := range generated.Decls {
 		g, ok := d.(*ast.GenDecl)

@@ -21,25 +21,20 @@ func removalsOf(t *testing.T, f *fake, c *Client) (paths []string) {
 // The server's watches on a path are removed when no caller wants them any more, and no watch is removed that has
 // already ended at the server.
 func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
 	change := func() {
-		_, err := c.Set(ctx, "/n", nil, AnyVersion)
-		require.NoError(t, err)
+		require.Do(c.Set(ctx, "/n", nil, AnyVersion))(t)
 	}
 	get := func() *Watch {
-		_, _, w, err := c.GetW(ctx, "/n")
-		require.NoError(t, err)
+		w := armed(c.GetW(ctx, "/n"))(t)
 		return w
 	}
 	persistent := func() *Watch {
-		w, err := c.Watch(ctx, "/n", WatchNode)
-		require.NoError(t, err)
+		w := require.Do(c.Watch(ctx, "/n", WatchNode))(t)
 		return w
 	}
-	_, err := c.Create(ctx, "/n", nil, Persistent)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/n", nil, Persistent))(t)
 	for _, tt := range []struct {
 		name string
 		do   func()
@@ -50,8 +45,7 @@ func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
 		{"one that is closed twice", func() { w := get(); w.Close(); w.Close() }, []string{"/n"}},
 		{"another of its kind is left", func() { other := get(); get().Close(); change(); other.Close() }, nil},
 		{"exists and getData are of one kind", func() {
-			_, _, w, err := c.ExistsW(ctx, "/n")
-			require.NoError(t, err)
+			w := armed(c.ExistsW(ctx, "/n"))(t)
 			other := get()
 			w.Close()
 			change()
@@ -73,9 +67,7 @@ func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.do()
 			require.Equal(t, tt.want, removalsOf(t, f, c))
-			has, err := c.HasWatch(ctx, "/n", proto.WatcherAny)
-			require.NoError(t, err)
-			require.False(t, has)
+			require.False(t, require.Do(c.HasWatch(ctx, "/n", proto.WatcherAny))(t))
 		})
 	}
 }

@@ -15,19 +15,16 @@ import (
 // Every create is applied, and its first answers are lost: one znode comes of it all the same.
 func TestProtectedCreateMakesOneZnode(t *testing.T) {
 	for _, mode := range []Mode{Persistent, EphemeralSequential} {
-		f := newFake(t)
-		c := dial(t, f.addr(), WithBackoff(0, 0))
+		f, c := faked(t, WithBackoff(0, 0))
 		ctx := within(t, time.Minute)
 		var losses atomic.Int32
 		f.with(func() {
 			f.loseReply = func(op proto.OpCode) bool { return op == proto.OpCreate2 && losses.Add(1) <= 2 }
 		})
-		path, err := c.CreateProtected(ctx, "/lock-", []byte("me"), mode)
-		require.NoError(t, err)
+		path := require.Do(c.CreateProtected(ctx, "/lock-", []byte("me"), mode))(t)
 		require.True(t, strings.HasPrefix(path, "/_c_"), path)
 		require.Contains(t, path, "-lock-")
-		names, _, err := c.Children(ctx, "/")
-		require.NoError(t, err)
+		names, _ := require.Do2(c.Children(ctx, "/"))(t)
 		require.Equal(t, []string{path[1:]}, names)
 		require.EqualValues(t, 1, losses.Load())
 	}
@@ -35,30 +32,24 @@ func TestProtectedCreateMakesOneZnode(t *testing.T) {
 
 // The request itself is lost: it is sent again.
 func TestProtectedCreateRetries(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithBackoff(0, 0))
+	f, c := faked(t, WithBackoff(0, 0))
 	var cuts atomic.Int32
 	f.with(func() {
 		f.onRequest = func(op proto.OpCode, _ int) bool { return op != proto.OpCreate2 || cuts.Add(1) > 2 }
 	})
 	ctx := within(t, time.Minute)
-	_, err := c.CreateProtected(ctx, "/a", nil, Persistent)
-	require.NoError(t, err)
-	names, _, err := c.Children(ctx, "/")
-	require.NoError(t, err)
+	require.Do(c.CreateProtected(ctx, "/a", nil, Persistent))(t)
+	names, _ := require.Do2(c.Children(ctx, "/"))(t)
 	require.Len(t, names, 1)
-	_, err = c.CreateProtected(ctx, "/none/a", nil, Persistent)
-	require.ErrorIs(t, err, ErrNoNode)
+	require.ErrorIs(t, require.Err(c.CreateProtected(ctx, "/none/a", nil, Persistent)), ErrNoNode)
 	for _, path := range []string{"", "/", "a", "/a/"} {
-		_, err = c.CreateProtected(ctx, path, nil, Persistent)
-		require.ErrorIs(t, err, ErrBadArguments, path)
+		require.ErrorIs(t, require.Err(c.CreateProtected(ctx, path, nil, Persistent)), ErrBadArguments, path)
 	}
 }
 
 // Without the parent there is no znode, so the outcome of a create below it is not unknown.
 func TestProtectedCreateWithoutAParent(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithBackoff(0, 0))
+	f, c := faked(t, WithBackoff(0, 0))
 	var losses atomic.Int32
 	f.with(func() {
 		f.loseReply = func(op proto.OpCode) bool { return op == proto.OpCreate2 && losses.Add(1) <= 2 }
@@ -71,8 +62,7 @@ func TestProtectedCreateWithoutAParent(t *testing.T) {
 
 // A caller that leaves while the outcome is unknown leaves nothing behind.
 func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithBackoff(0, 0))
+	f, c := faked(t, WithBackoff(0, 0))
 	ctx, cancel := context.WithCancel(within(t, time.Minute))
 	f.with(func() {
 		f.loseReply = func(op proto.OpCode) bool {
@@ -123,8 +113,7 @@ func TestFollowersOfABusyServerPause(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			c := dial(t, f.addr())
+			f, c := faked(t)
 			refused := 0
 			require.NoError(t, follow(within(t, time.Minute), c, func() {
 				end := time.Now().Add(busyFor)
@@ -147,8 +136,7 @@ func TestFollowersOfABusyServerPause(t *testing.T) {
 }
 
 func TestDeleteSurely(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithBackoff(0, 0))
+	f, c := faked(t, WithBackoff(0, 0))
 	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/a"))
 	var losses atomic.Int32

@@ -51,14 +51,12 @@ func until(t *testing.T, next func() StateChange, want State) StateChange {
 }
 
 func TestSessionSurvivesConnection(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	turn := states(t, c)
 	id, _ := c.Session()
 	require.Equal(t, Connected, turn().State)
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/e", nil, Ephemeral)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/e", nil, Ephemeral))(t)
 	for range 3 {
 		f.cutAll()
 		require.Equal(t, Disconnected, turn().State)
@@ -66,26 +64,22 @@ func TestSessionSurvivesConnection(t *testing.T) {
 		require.Equal(t, Connected, st.State)
 		require.Equal(t, id, st.SessionID)
 	}
-	_, exists, err := c.Exists(ctx, "/e")
-	require.NoError(t, err)
+	_, exists := require.Do2(c.Exists(ctx, "/e"))(t)
 	require.True(t, exists)
 	require.NoError(t, c.Close())
 	require.Equal(t, Closed, until(t, turn, Closed).State)
-	_, _, err = c.Get(ctx, "/e")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, require.Err2(c.Get(ctx, "/e")), ErrClosed)
 	f.with(func() { require.NotContains(t, f.tree, "/e") })
 }
 
 func TestExpiryIsFinal(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	turn := states(t, c)
 	ctx := within(t, time.Minute)
 	_, exists, w, err := c.ExistsW(ctx, "/x")
 	require.NoError(t, err)
 	require.False(t, exists)
-	p, err := c.Watch(ctx, "/", WatchSubtree)
-	require.NoError(t, err)
+	p := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 	f.expireAll()
 	require.ErrorIs(t, until(t, turn, Expired).Err, ErrSessionExpired)
 	require.ErrorIs(t, c.WaitConnected(ctx), ErrSessionExpired)
@@ -112,10 +106,8 @@ func TestRenewalRebuildsEphemerals(t *testing.T) {
 	}))
 	turn := states(t, c)
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/e", nil, Ephemeral)
-	require.NoError(t, err)
-	p, err := c.Watch(ctx, "/", WatchSubtree)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/e", nil, Ephemeral))(t)
+	p := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 	held, cancel := c.WhileHeld(ctx)
 	defer cancel()
 	before, _ := c.Session()
@@ -140,12 +132,10 @@ func TestRenewalRebuildsEphemerals(t *testing.T) {
 
 // A client that has nothing to rebuild goes on under a new session all the same, with its persistent watches.
 func TestRenewalWithoutRebuilding(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithRenewal(nil))
+	f, c := faked(t, WithRenewal(nil))
 	turn := states(t, c)
 	ctx := within(t, time.Minute)
-	w, err := c.Watch(ctx, "/", WatchSubtree)
-	require.NoError(t, err)
+	w := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 	for range 3 {
 		before, _ := c.Session()
 		f.expireAll()
@@ -153,8 +143,7 @@ func TestRenewalWithoutRebuilding(t *testing.T) {
 		require.NotEqual(t, before, until(t, turn, Connected).SessionID)
 		require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
 	}
-	_, err = c.Create(ctx, "/n", nil, Ephemeral)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/n", nil, Ephemeral))(t)
 	for e := range w.All(ctx) {
 		if e.Type == NodeCreated {
 			break
@@ -164,8 +153,7 @@ func TestRenewalWithoutRebuilding(t *testing.T) {
 }
 
 func TestCallsInFlightSayWhatMayHaveHappened(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
 	cut := func(op proto.OpCode) {
 		f.with(func() { f.onRequest = func(got proto.OpCode, _ int) bool { return got != op } })
@@ -198,27 +186,21 @@ func TestCallsInFlightSayWhatMayHaveHappened(t *testing.T) {
 }
 
 func TestCancelledCallLeavesOrder(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/a", []byte("a"), Persistent)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/a", []byte("a"), Persistent))(t)
 	f.mu.Lock() // the server does not answer
 	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
-	_, _, err = c.Get(short, "/")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = c.Set(short, "/", nil, AnyVersion)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, require.Err2(c.Get(short, "/")), context.DeadlineExceeded)
+	require.ErrorIs(t, require.Err(c.Set(short, "/", nil, AnyVersion)), context.DeadlineExceeded)
 	f.mu.Unlock()
-	data, _, err := c.Get(ctx, "/a")
-	require.NoError(t, err)
+	data, _ := require.Do2(c.Get(ctx, "/a"))(t)
 	require.Equal(t, "a", string(data))
 }
 
 func TestOutstandingIsBounded(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithMaxOutstanding(4))
+	f, c := faked(t, WithMaxOutstanding(4))
 	ctx := within(t, time.Minute)
 	f.mu.Lock()
 	var first []Future[NodeData]
@@ -235,28 +217,24 @@ func TestOutstandingIsBounded(t *testing.T) {
 		first = append(first, c.Async().Get(ctx, "/"))
 	}
 	for _, fu := range first {
-		_, err := fu.Wait(ctx)
-		require.NoError(t, err)
+		require.Do(fu.Wait(ctx))(t)
 	}
 }
 
 func TestLargeRequestIsRefusedHere(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithMaxRequest(2048))
+	f, c := faked(t, WithMaxRequest(2048))
 	ctx := within(t, time.Minute)
 	_, err := c.Set(ctx, "/", make([]byte, 3000), AnyVersion)
 	require.ErrorIs(t, err, ErrTooLarge)
 	require.False(t, MayHaveApplied(err))
 	require.ErrorIs(t, c.AddAuth(ctx, "digest", make([]byte, 3000)), ErrTooLarge)
-	_, _, err = c.Get(ctx, "/")
-	require.NoError(t, err)
+	require.Do2(c.Get(ctx, "/"))(t)
 	f.with(func() { require.Equal(t, 0, f.auths) })
 }
 
 // As every operation, AddAuth sends nothing if its context has ended before.
 func TestIdentityIsNotAddedAfterTheEndOfAContext(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx, cancel := context.WithCancel(within(t, time.Minute))
 	cancel()
 	require.ErrorIs(t, c.AddAuth(ctx, "digest", []byte("a:b")), context.Canceled)
@@ -267,18 +245,15 @@ func TestIdentityIsNotAddedAfterTheEndOfAContext(t *testing.T) {
 func TestBadCredentialsAreFinal(t *testing.T) {
 	f := newFake(t)
 	f.badScheme = "bad"
-	c, err := New(f.addr(), WithAuth("bad", []byte("x")))
-	require.NoError(t, err)
+	c := require.Do(New(f.addr(), WithAuth("bad", []byte("x"))))(t)
 	defer c.Close()
 	until(t, states(t, c), AuthFailed)
-	_, _, err = c.Get(within(t, time.Minute), "/")
-	require.ErrorIs(t, err, ErrAuthFailed)
+	require.ErrorIs(t, require.Err2(c.Get(within(t, time.Minute), "/")), ErrAuthFailed)
 }
 
 // Credentials that no server takes are as final as refused ones.
 func TestCredentialsTooLargeAreFinal(t *testing.T) {
-	c, err := New(newFake(t).addr(), WithAuth("digest", make([]byte, 3000)), WithMaxRequest(2048))
-	require.NoError(t, err)
+	c := require.Do(New(newFake(t).addr(), WithAuth("digest", make([]byte, 3000)), WithMaxRequest(2048)))(t)
 	defer c.Close()
 	require.ErrorIs(t, until(t, states(t, c), AuthFailed).Err, ErrTooLarge)
 }
@@ -293,15 +268,11 @@ func TestReadOnlySessionMovesToQuorum(t *testing.T) {
 	turn := states(t, c)
 	require.Equal(t, ConnectedReadOnly, turn().State)
 	ctx := within(t, time.Minute)
-	_, err := c.Set(ctx, "/", nil, AnyVersion)
-	require.ErrorIs(t, err, ErrNotReadOnly)
-	_, _, w, err := c.GetW(ctx, "/")
-	require.NoError(t, err)
+	require.ErrorIs(t, require.Err(c.Set(ctx, "/", nil, AnyVersion)), ErrNotReadOnly)
+	w := armed(c.GetW(ctx, "/"))(t)
 	rw.listen(hidden)
-	st := until(t, turn, Connected)
-	require.Equal(t, hidden, st.Server)
-	_, err = c.Set(ctx, "/", nil, AnyVersion)
-	require.NoError(t, err)
+	require.Equal(t, hidden, until(t, turn, Connected).Server)
+	require.Do(c.Set(ctx, "/", nil, AnyVersion))(t)
 	require.Equal(t, NodeDataChanged, next(t, w).Type)
 }
 
@@ -320,23 +291,19 @@ func TestResumeWithoutASession(t *testing.T) {
 }
 
 func TestDetachedSessionIsResumed(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/e", nil, Ephemeral)
-	require.NoError(t, err)
+	require.Do(c.Create(ctx, "/e", nil, Ephemeral))(t)
 	r := c.Detach()
 	d := dial(t, f.addr(), WithResume(r))
 	id, _ := d.Session()
 	require.Equal(t, r.SessionID, id)
-	_, exists, err := d.Exists(ctx, "/e")
-	require.NoError(t, err)
+	_, exists := require.Do2(d.Exists(ctx, "/e"))(t)
 	require.True(t, exists)
 }
 
 func TestLostComesBeforeTheVerdict(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithSessionTimeout(time.Second), WithBackoff(time.Millisecond, 5*time.Millisecond))
+	f, c := faked(t, WithSessionTimeout(time.Second), WithBackoff(time.Millisecond, 5*time.Millisecond))
 	turn := states(t, c)
 	addr := f.addr()
 	held, cancel := c.WhileConnected(t.Context())
@@ -374,8 +341,7 @@ func TestHeartbeatKeepsConnection(t *testing.T) {
 
 // What is held ends with the client, and its cause says why the client has ended.
 func TestHeldEndsWithTheClient(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	_, c := faked(t)
 	held, cancel := c.WhileHeld(t.Context())
 	defer cancel()
 	connected, cancelToo := c.WhileConnected(t.Context())
@@ -442,6 +408,5 @@ func TestOperationsAfterExpiryAreOfTheNextSession(t *testing.T) {
 		<-ctx.isAsked
 		close(waits)
 	}()
-	_, _, err := c.Get(ctx, "/")
-	require.NoError(t, err)
+	require.Do2(c.Get(ctx, "/"))(t)
 }

@@ -15,11 +15,10 @@ import (
 func TestOrderOfSRVRecords(t *testing.T) {
 	firsts := map[string]int{}
 	for range 1000 {
-		list, err := inOrder([]*net.SRV{{Target: "far.", Port: 1, Priority: 2, Weight: 9},
+		list := require.Do(inOrder([]*net.SRV{{Target: "far.", Port: 1, Priority: 2, Weight: 9},
 			{Target: "heavy.", Port: 1, Priority: 1, Weight: 3}, {Target: "light", Port: 1, Priority: 1, Weight: 1},
 			{Target: "idle", Port: 1, Priority: 1}, {Target: "far.", Port: 1, Priority: 2}, {Target: ".", Port: 1},
-			{Target: "none"}, {Port: 1}, nil})
-		require.NoError(t, err)
+			{Target: "none"}, {Port: 1}, nil}))(t)
 		require.Len(t, list, 4)
 		require.Equal(t, "far.:1", list[3])
 		firsts[list[0]]++
@@ -37,8 +36,7 @@ func TestOrderOfSRVRecords(t *testing.T) {
 		require.Greater(t, firsts[name], 30, name)
 	}
 	for _, none := range [][]*net.SRV{nil, {{Target: ".", Port: 1}}} {
-		_, err := inOrder(none)
-		require.ErrorIs(t, err, errNoServers)
+		require.ErrorIs(t, require.Err(inOrder(none)), errNoServers)
 	}
 }
 
@@ -121,8 +119,7 @@ func TestPassesOverAService(t *testing.T) {
 		seen := map[string]bool{}
 		for isLast := false; !isLast; {
 			var e endpoint
-			e, isLast, err = h.pick(t.Context())
-			require.NoError(t, err)
+			e, isLast = require.Do2(h.pick(t.Context()))(t)
 			require.Equal(t, e.addr, e.host+".:1")
 			seen[e.addr] = true
 		}
@@ -134,19 +131,16 @@ func TestPassesOverAService(t *testing.T) {
 	for range 20 {
 		h.begin()
 		before := h.current
-		e, _, err := h.pick(t.Context())
-		require.NoError(t, err)
+		e, _ := require.Do2(h.pick(t.Context()))(t)
 		require.NotEqual(t, before, e.addr)
 	}
 	h.front = "s9.:1"
-	e, _, err := h.pick(t.Context())
-	require.NoError(t, err)
+	e, _ := require.Do2(h.pick(t.Context()))(t)
 	require.Equal(t, "s9.:1", e.addr, "a server with quorum is tried at once")
 }
 
 func TestServiceAndServerSource(t *testing.T) {
 	_, err := New("dns-srv://zk", WithServerSource(func(context.Context) (string, error) { return "a:1", nil }))
 	require.EqualError(t, err, "client: dns-srv://zk and WithServerSource both say which servers to try")
-	_, err = New("dns-srv://zk", WithSRVResolver(nil))
-	require.ErrorContains(t, err, "must not be nil")
+	require.ErrorContains(t, require.Err(New("dns-srv://zk", WithSRVResolver(nil))), "must not be nil")
 }

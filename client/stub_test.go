@@ -14,8 +14,7 @@ import (
 
 // newStub starts a server that answers every operation from prepared bytes, without state and without allocating.
 func newStub(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := require.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn

@@ -22,15 +22,12 @@ import (
 
 // certificate makes a certificate for a host, and a pool that trusts it.
 func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := require.Do(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	conf := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host},
 		DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, conf, conf, key.Public(), key)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
+	der := require.Do(x509.CreateCertificate(rand.Reader, conf, conf, key.Public(), key))(t)
+	cert := require.Do(x509.ParseCertificate(der))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(cert)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -39,8 +36,7 @@ func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
 func TestTLS(t *testing.T) {
 	cert, pool := certificate(t, "zk.test")
 	f := newFake(t)
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	inner := require.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	secure := tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}})
 	defer secure.Close()
 	f.accept(secure)
@@ -50,13 +46,12 @@ func TestTLS(t *testing.T) {
 		return []string{"127.0.0.1"}, nil
 	})
 	c := dial(t, "zk.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
-	_, _, err = c.Get(within(t, time.Minute), "/")
-	require.NoError(t, err)
+	require.Do2(c.Get(within(t, time.Minute), "/"))(t)
 
 	// The certificate must be that of the name in the connect string.
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err = Dial(ctx, "other.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
+	_, err := Dial(ctx, "other.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -90,16 +85,11 @@ func TestHooksAndLog(t *testing.T) {
 		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		WithAuth("digest", []byte("bob:topsecret")))
 	ctx := within(t, time.Minute)
-	_, err := c.Create(ctx, "/a", []byte("hidden data"), Persistent)
-	require.NoError(t, err)
-	_, _, _, err = c.GetW(ctx, "/a")
-	require.NoError(t, err)
-	_, err = c.Async().Set(ctx, "/a", nil, 9).Wait(ctx)
-	require.ErrorIs(t, err, ErrBadVersion)
-	_, err = c.Set(ctx, "/a", nil, 0)
-	require.NoError(t, err)
-	_, err = c.Set(ctx, "/a", nil, 9)
-	require.ErrorIs(t, err, ErrBadVersion)
+	require.Do(c.Create(ctx, "/a", []byte("hidden data"), Persistent))(t)
+	armed(c.GetW(ctx, "/a"))(t)
+	require.ErrorIs(t, require.Err(c.Async().Set(ctx, "/a", nil, 9).Wait(ctx)), ErrBadVersion)
+	require.Do(c.Set(ctx, "/a", nil, 0))(t)
+	require.ErrorIs(t, require.Err(c.Set(ctx, "/a", nil, 9)), ErrBadVersion)
 	require.NoError(t, c.Close())
 	mu.Lock()
 	defer mu.Unlock()
@@ -132,8 +122,7 @@ func TestServerThatReadsNoMoreDoesNotHoldUpTheClient(t *testing.T) {
 			tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, Time: real})
 		go func() { _, _ = server.Read(make([]byte, 1)) }() // ends with the handshake's data
 		require.NoError(t, secure.Handshake())
-		_, err := secure.Write([]byte{1})
-		require.NoError(t, err)
+		require.Do(secure.Write([]byte{1}))(t)
 		cn := newConn(secure, frames{}, "a:1", time.Now(), time.Second, &config{})
 		began := time.Now()
 		go cn.fail(errMoved)

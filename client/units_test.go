@@ -72,13 +72,10 @@ func TestParseConnect(t *testing.T) {
 	}
 	for _, in := range []string{"", ",", "/x", "a:1/x/", "a:1//x", ":1", "a:1:2", "a:",
 		"dns-srv://", "dns-srv:///x", "dns-srv://a:1", "dns-srv://a,b", "dns-srv://a/x/", "DNS-SRV://a"} {
-		_, err := parseConnect(in)
-		require.Error(t, err, in)
+		require.Error(t, require.Err(parseConnect(in)), in)
 	}
-	_, err := New("")
-	require.Error(t, err)
-	_, err = New("a", WithMaxOutstanding(0))
-	require.ErrorContains(t, err, "outstanding")
+	require.Error(t, require.Err(New("")))
+	require.ErrorContains(t, require.Err(New("a", WithMaxOutstanding(0))), "outstanding")
 }
 
 func TestHostsAreResolvedAnewEachTime(t *testing.T) {
@@ -134,22 +131,18 @@ func TestFrames(t *testing.T) {
 			require.NoError(t, err, name)
 			require.True(t, bytes.Equal(want[i], got), "%s: frame %d", name, i)
 		}
-		_, err := f.next()
-		require.ErrorIs(t, err, io.EOF, name)
+		require.ErrorIs(t, require.Err(f.next()), io.EOF, name)
 	}
 	f := newFrames(bytes.NewReader([]byte{0, 0, 1, 0, 1}), 1<<20)
-	_, err := f.next()
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, require.Err(f.next()), io.ErrUnexpectedEOF)
 	for _, hostile := range []string{"7fffffff", "ffffffff", "00100001"} {
 		b, _ := hex.DecodeString(hostile)
 		f := newFrames(bytes.NewReader(b), 1<<20)
-		_, err := f.next()
-		require.ErrorIs(t, err, ErrProtocol)
+		require.ErrorIs(t, require.Err(f.next()), ErrProtocol)
 	}
 	// The length of a frame that does not come costs no memory.
 	f = newFrames(bytes.NewReader([]byte{3, 0, 0, 0}), 64<<20)
-	_, err = f.next()
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, require.Err(f.next()), io.ErrUnexpectedEOF)
 	require.LessOrEqual(t, len(f.buf), inputBytes)
 }
 
@@ -200,18 +193,15 @@ func TestDigestMD5(t *testing.T) {
 	}
 	liar := DigestMD5("bob", "bobsecret")("host")
 	_, _, _ = liar.Next(nil)
-	_, _, err := liar.Next([]byte(`nonce="n",algorithm=md5-sess`))
-	require.NoError(t, err)
-	_, _, err = liar.Next([]byte("rspauth=da86919f214d86dd35224ea179331f9f"))
-	require.Error(t, err)
+	require.Do2(liar.Next([]byte(`nonce="n",algorithm=md5-sess`)))(t)
+	require.Error(t, require.Err2(liar.Next([]byte("rspauth=da86919f214d86dd35224ea179331f9f"))))
 }
 
 // Requests as the bytes that a reference server was sent. Source: client-protocol 16.4, 16.5 and 16.7.
 func TestGoldenRequests(t *testing.T) {
 	multi := new(Txn).Check("/v1", 1).Create("/v1/m", nil, Persistent).Set("/v1/m", []byte("1"), 0).Delete("/v1/m", 1)
 	c := &Client{}
-	mcall, err := c.txnCall(multi)
-	require.NoError(t, err)
+	mcall := require.Do(c.txnCall(multi))(t)
 	for _, g := range []struct {
 		xid  int32
 		cl   *call
@@ -238,8 +228,7 @@ func TestGoldenRequests(t *testing.T) {
 		cn := newConn(nil, frames{}, "test", time.Now(), time.Second, &cfg)
 		cn.xid = g.xid - 1
 		require.NoError(t, cn.add(g.cl))
-		want, err := hex.DecodeString(strings.Join(strings.Fields(g.want), ""))
-		require.NoError(t, err)
+		want := require.Do(hex.DecodeString(strings.Join(strings.Fields(g.want), "")))(t)
 		require.Equal(t, hex.EncodeToString(want), hex.EncodeToString(cn.out), "%v", g.cl.op)
 	}
 }
@@ -260,8 +249,7 @@ func TestNames(t *testing.T) {
 func TestServersAreShuffled(t *testing.T) {
 	firsts := map[string]int{}
 	for range 300 {
-		to, err := parseConnect("a:1,b:2,c:3/app")
-		require.NoError(t, err)
+		to := require.Do(parseConnect("a:1,b:2,c:3/app"))(t)
 		require.Equal(t, "/app", to.chroot)
 		firsts[newHosts(to.servers, nil, 0).servers[0]]++
 	}

@@ -19,8 +19,7 @@ func TestOneShotWatchesOnEachServer(t *testing.T) {
 		_, exists, created, err := c.ExistsW(ctx, "/w")
 		require.NoError(t, err)
 		require.False(t, exists)
-		_, err = c.Create(ctx, "/w", nil, Persistent)
-		require.NoError(t, err)
+		require.Do(c.Create(ctx, "/w", nil, Persistent))(t)
 		// The event is there before the reply to the write that caused it.
 		e := <-created.C()
 		require.Equal(t, NodeCreated, e.Type)
@@ -28,15 +27,11 @@ func TestOneShotWatchesOnEachServer(t *testing.T) {
 		_, ok := <-created.C()
 		require.False(t, ok)
 
-		_, _, data, err := c.GetW(ctx, "/w")
-		require.NoError(t, err)
-		_, _, children, err := c.ChildrenW(ctx, "/w")
-		require.NoError(t, err)
-		_, err = c.Create(ctx, "/w/c", nil, Persistent)
-		require.NoError(t, err)
+		data := armed(c.GetW(ctx, "/w"))(t)
+		children := armed(c.ChildrenW(ctx, "/w"))(t)
+		require.Do(c.Create(ctx, "/w/c", nil, Persistent))(t)
 		require.Equal(t, NodeChildrenChanged, next(t, children).Type)
-		_, err = c.Set(ctx, "/w", []byte("x"), AnyVersion)
-		require.NoError(t, err)
+		require.Do(c.Set(ctx, "/w", []byte("x"), AnyVersion))(t)
 		require.Equal(t, NodeDataChanged, next(t, data).Type)
 		require.NoError(t, data.Err())
 
@@ -53,14 +48,10 @@ func TestPersistentWatchesOnEachServer(t *testing.T) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)
 		life, stop := context.WithCancel(ctx)
-		node, err := c.Watch(life, "/p", WatchNode)
-		require.NoError(t, err)
-		tree, err := c.Watch(ctx, "/", WatchSubtree)
-		require.NoError(t, err)
-		_, err = c.Create(ctx, "/p", nil, Persistent)
-		require.NoError(t, err)
-		_, err = c.Create(ctx, "/p/q", nil, Persistent)
-		require.NoError(t, err)
+		node := require.Do(c.Watch(life, "/p", WatchNode))(t)
+		tree := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
+		require.Do(c.Create(ctx, "/p", nil, Persistent))(t)
+		require.Do(c.Create(ctx, "/p/q", nil, Persistent))(t)
 		require.NoError(t, c.Delete(ctx, "/p/q", AnyVersion))
 		want := func(w *Watch, types ...EventType) {
 			t.Helper()
@@ -73,16 +64,12 @@ func TestPersistentWatchesOnEachServer(t *testing.T) {
 		want(tree, NodeCreated, NodeCreated, NodeDeleted)
 
 		// The context closes the watch, here and on the server.
-		has, err := c.HasWatch(ctx, "/p", proto.WatcherAny)
-		require.NoError(t, err)
-		require.True(t, has)
+		require.True(t, require.Do(c.HasWatch(ctx, "/p", proto.WatcherAny))(t))
 		stop()
 		_, ok := node.Next(ctx)
 		require.False(t, ok)
 		require.NoError(t, node.Err())
-		has, err = c.HasWatch(ctx, "/p", proto.WatcherAny)
-		require.NoError(t, err)
-		require.False(t, has)
+		require.False(t, require.Do(c.HasWatch(ctx, "/p", proto.WatcherAny))(t))
 
 		require.NoError(t, c.RemoveWatches(ctx, "/", proto.WatcherAny))
 		_, ok = tree.Next(ctx)
@@ -97,21 +84,14 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 	c := dial(t, addr, WithBackoff(time.Millisecond, time.Millisecond))
 	ctx := within(t, time.Minute)
 	for _, p := range []string{"/data", "/same", "/child", "/gone"} {
-		_, err := c.Create(ctx, p, nil, Persistent)
-		require.NoError(t, err)
+		require.Do(c.Create(ctx, p, nil, Persistent))(t)
 	}
-	_, _, data, err := c.GetW(ctx, "/data")
-	require.NoError(t, err)
-	_, _, same, err := c.GetW(ctx, "/same")
-	require.NoError(t, err)
-	_, _, child, err := c.ChildrenW(ctx, "/child")
-	require.NoError(t, err)
-	_, _, gone, err := c.GetW(ctx, "/gone")
-	require.NoError(t, err)
-	_, _, created, err := c.ExistsW(ctx, "/new")
-	require.NoError(t, err)
-	tree, err := c.Watch(ctx, "/", WatchSubtree)
-	require.NoError(t, err)
+	data := armed(c.GetW(ctx, "/data"))(t)
+	same := armed(c.GetW(ctx, "/same"))(t)
+	child := armed(c.ChildrenW(ctx, "/child"))(t)
+	gone := armed(c.GetW(ctx, "/gone"))(t)
+	created := armed(c.ExistsW(ctx, "/new"))(t)
+	tree := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 
 	turn := states(t, c)
 	_ = f.listener.Close()
@@ -119,13 +99,10 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 	until(t, turn, Disconnected)
 	f.listen("127.0.0.1:0")
 	direct := dial(t, f.addr())
-	_, err = direct.Set(ctx, "/data", nil, AnyVersion)
-	require.NoError(t, err)
-	_, err = direct.Create(ctx, "/child/c", nil, Persistent)
-	require.NoError(t, err)
+	require.Do(direct.Set(ctx, "/data", nil, AnyVersion))(t)
+	require.Do(direct.Create(ctx, "/child/c", nil, Persistent))(t)
 	require.NoError(t, direct.Delete(ctx, "/gone", AnyVersion))
-	_, err = direct.Create(ctx, "/new", nil, Persistent)
-	require.NoError(t, err)
+	require.Do(direct.Create(ctx, "/new", nil, Persistent))(t)
 	second := f.listener
 	f.listen(addr)
 	defer second.Close()
@@ -139,8 +116,7 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 			break
 		}
 	}
-	_, err = direct.Set(ctx, "/same", nil, AnyVersion)
-	require.NoError(t, err)
+	require.Do(direct.Set(ctx, "/same", nil, AnyVersion))(t)
 	require.Equal(t, NodeDataChanged, next(t, same).Type)
 	require.Equal(t, "/same", next(t, tree).Path)
 	f.with(func() { require.Equal(t, []proto.OpCode{proto.OpSetWatches2}, f.rearms) })
@@ -149,11 +125,9 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 // The zxid of an event counts as seen. But watches are set again from the last reply on, since other events of
 // the same txn may have been lost.
 func TestEventsAreSeen(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
-	w, err := c.Watch(ctx, "/", WatchNode)
-	require.NoError(t, err)
+	w := require.Do(c.Watch(ctx, "/", WatchNode))(t)
 	replied := c.LastZxid()
 	told := replied + 7
 	turn := states(t, c)
@@ -168,8 +142,7 @@ func TestEventsAreSeen(t *testing.T) {
 	f.cutAll()
 	until(t, turn, Disconnected)
 	until(t, turn, Connected)
-	_, _, err = c.Get(ctx, "/") // behind setWatches
-	require.NoError(t, err)
+	require.Do2(c.Get(ctx, "/"))(t) // behind setWatches
 	f.with(func() {
 		require.Equal(t, told, f.seen)
 		require.Equal(t, replied, f.relative)
@@ -178,15 +151,12 @@ func TestEventsAreSeen(t *testing.T) {
 }
 
 func TestOverflowIsSaid(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr(), WithWatchQueue(3))
+	_, c := faked(t, WithWatchQueue(3))
 	ctx := within(t, time.Minute)
-	w, err := c.Watch(ctx, "/", WatchSubtree)
-	require.NoError(t, err)
+	w := require.Do(c.Watch(ctx, "/", WatchSubtree))(t)
 	set := func(n int) {
 		for range n {
-			_, err := c.Set(ctx, "/", nil, AnyVersion)
-			require.NoError(t, err)
+			require.Do(c.Set(ctx, "/", nil, AnyVersion))(t)
 		}
 	}
 	set(10)
@@ -208,20 +178,15 @@ func TestOverflowIsSaid(t *testing.T) {
 }
 
 func TestEventsOfOneRangeEndWithBreak(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	_, c := faked(t)
 	ctx := within(t, time.Minute)
-	w, err := c.Watch(ctx, "/", WatchNode)
-	require.NoError(t, err)
-	_, err = c.Set(ctx, "/", nil, AnyVersion)
-	require.NoError(t, err)
+	w := require.Do(c.Watch(ctx, "/", WatchNode))(t)
+	require.Do(c.Set(ctx, "/", nil, AnyVersion))(t)
 	for e := range w.All(ctx) {
 		require.Equal(t, NodeDataChanged, e.Type)
 		break
 	}
-	has, err := c.HasWatch(ctx, "/", proto.WatcherAny)
-	require.NoError(t, err)
-	require.False(t, has)
+	require.False(t, require.Do(c.HasWatch(ctx, "/", proto.WatcherAny))(t))
 }
 
 // Thousands of watches are set again in requests of about 128 KiB, or less where servers take less: none refuses
@@ -248,8 +213,7 @@ func TestRearmIsSplit(t *testing.T) {
 		in := newFrames(strings.NewReader(string(b)), tt.longest)
 		got := map[string]bool{}
 		for range n {
-			frame, err := in.next()
-			require.NoError(t, err)
+			frame := require.Do(in.next())(t)
 			require.LessOrEqual(t, len(frame), tt.longest)
 			var h proto.RequestHeader
 			require.NoError(t, h.ReadFrom(frame[:proto.RequestHeaderSize]))
@@ -285,19 +249,16 @@ func watchLists(t *testing.T, op proto.OpCode, body []byte) [][]proto.Text {
 }
 
 func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
-	f := newFake(t)
-	c := dial(t, f.addr())
+	f, c := faked(t)
 	ctx := within(t, time.Minute)
-	w, err := c.Watch(ctx, "/", WatchNode)
-	require.NoError(t, err)
+	w := require.Do(c.Watch(ctx, "/", WatchNode))(t)
 	f.with(func() { f.isOld = true })
 	f.cutAll()
 	e := next(t, w)
 	require.Equal(t, WatchLost, e.Type)
 	require.ErrorIs(t, e.Err, ErrUnimplemented)
 	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
-	_, err = c.Watch(ctx, "/", WatchNode)
-	require.ErrorIs(t, err, ErrUnimplemented)
+	require.ErrorIs(t, require.Err(c.Watch(ctx, "/", WatchNode)), ErrUnimplemented)
 }
 
 // A one-shot watch is the size of a record, and has no channel until it is used.
@@ -378,17 +339,14 @@ func TestRemovedWatchesEndWithTheAnswer(t *testing.T) {
 			_, _, later, _ = c.GetW(ctx, "/") // as another goroutine might
 		}
 	}}))
-	_, _, removed, err := c.GetW(ctx, "/")
-	require.NoError(t, err)
+	removed := armed(c.GetW(ctx, "/"))(t)
 	require.NoError(t, c.RemoveWatches(ctx, "/", WatcherData))
 	_, isOpen := removed.Next(ctx)
 	require.False(t, isOpen)
-	_, err = c.Set(ctx, "/", nil, AnyVersion)
-	require.NoError(t, err)
+	require.Do(c.Set(ctx, "/", nil, AnyVersion))(t)
 	require.Equal(t, NodeDataChanged, next(t, later).Type)
 
-	_, _, removed, err = c.GetW(ctx, "/")
-	require.NoError(t, err)
+	removed = armed(c.GetW(ctx, "/"))(t)
 	hasty, giveUp := context.WithCancel(ctx)
 	hasLeft := make(chan struct{})
 	f.with(func() {

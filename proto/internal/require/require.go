@@ -3,7 +3,7 @@
 // The module must not require another module, and a library of assertions would be one. The functions have the
 // names and the order of arguments that Go programmers know from testify. The modules proto and client have a copy
 // each, since neither may see the internal packages of the other; test/arch keeps the copies equal. What only client
-// uses is in its waits.go.
+// uses is in other files.
 package require
 
 import (
