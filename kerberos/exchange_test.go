@@ -3,8 +3,6 @@ package kerberos
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,10 +23,23 @@ import (
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return v
+	}
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says wants an error with this text.
+func says(t testing.TB, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v instead of %s", err, want)
 	}
 }
 
@@ -49,10 +60,8 @@ func newKeytab(t testing.TB, password string, kinds []int32, names ...string) *K
 	for _, name := range names {
 		p := principal(t, name)
 		for _, kind := range kinds {
-			if err := entries.AddEntry(strings.Join(p.Components, "/"), p.Realm, password, time.Unix(1, 0), 2,
-				kind); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, entries.AddEntry(strings.Join(p.Components, "/"), p.Realm, password, time.Unix(1, 0), 2,
+				kind))
 		}
 	}
 	return &Keytab{entries}
@@ -73,10 +82,7 @@ var rightKeys = sync.OnceValue(func() *Keytab { return newKeytab(&testing.T{}, "
 func newWorld(t testing.TB) *world {
 	w := &world{t: t, keytab: rightKeys(), now: time.Now()}
 	w.acceptor = NewAcceptor(principal(t, zk), func() *Keytab { return w.keytab }, func() time.Time { return w.now })
-	conf := filepath.Join(t.TempDir(), "krb5.conf")
-	if err := os.WriteFile(conf, []byte("[libdefaults]\ndefault_realm = EXAMPLE.COM\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	conf := write(t, t.TempDir(), "krb5.conf", "[libdefaults]\ndefault_realm = EXAMPLE.COM\n")
 	w.login = must[*Login](t)(
 		NewLogin(LoginOptions{Principal: bob, Password: "unused", Config: conf, Timeout: time.Millisecond}))
 	return w
@@ -234,9 +240,7 @@ func TestAcceptorRefuses(t *testing.T) {
 		if tt.req != nil {
 			var req messages.APReq
 			_, message, _ := unframe(token)
-			if err := req.Unmarshal(message); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, req.Unmarshal(message))
 			tt.req(&req)
 			token = frame(kindAPReq, must[[]byte](t)(req.Marshal()))
 		}
@@ -268,9 +272,7 @@ func TestForeignClient(t *testing.T) {
 		held := w.seal(part, w.keytab, zk, kind)
 		held.owner.Realm = "A.ORG"
 		y := w.acceptor.Accept()
-		if err := talk(w.initiate(held), y, same); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, talk(w.initiate(held), y, same))
 		if got := y.Client().String(); got != "bob@A.ORG" {
 			t.Error(got)
 		}
@@ -350,9 +352,7 @@ func TestReplaysAreForgotten(t *testing.T) {
 	r, now := replays{period: time.Minute}, time.Unix(1000, 0)
 	add := func(what any, isMutual bool) error { return r.add(now, fmt.Append(nil, what), isMutual) }
 	for i := range replaysMax {
-		if err := add(i, false); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, add(i, false))
 	}
 	if add("x", false) != errFull || add("x", true) != nil || add("x", true) != nil || add(1, true) != errReplay ||
 		len(r.newer) != replaysMax {
@@ -360,9 +360,7 @@ func TestReplaysAreForgotten(t *testing.T) {
 	}
 	for range 3 {
 		now = now.Add(time.Minute)
-		if err := add(now, false); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, add(now, false))
 	}
 	if n := len(r.newer) + len(r.older); n > 2 {
 		t.Fatalf("%d are remembered", n)
@@ -441,9 +439,7 @@ func TestReflectedTokens(t *testing.T) {
 		}
 		return token
 	}
-	if err := talk(w.initiate(held), w.acceptor.Accept(), record); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, talk(w.initiate(held), w.acceptor.Accept(), record))
 	err = talk(w.initiate(held), w.acceptor.Accept(), func(i int, token []byte) []byte {
 		if i == 4 {
 			return consent

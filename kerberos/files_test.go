@@ -17,9 +17,7 @@ import (
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	name = filepath.Join(dir, name)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
@@ -27,9 +25,7 @@ func write(t testing.TB, dir, name, text string) string {
 func TestConfig(t *testing.T) {
 	dir := t.TempDir()
 	parts := filepath.Join(dir, "krb5.conf.d")
-	if err := os.Mkdir(parts, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(parts, 0o700))
 	write(t, parts, "one.conf", "[realms]\n B.ORG = {\n  kdc = kdc.b.org\n }\n")
 	write(t, parts, "two", "[domain_realm]\n .b.org = B.ORG\n")
 	write(t, parts, "three.conf~", "[libdefaults]\n default_realm = WRONG\n")
@@ -63,9 +59,8 @@ func TestConfig(t *testing.T) {
 		"libdefaults sect": "[libdefaults]\n ticket_lifetime = soon\n",
 		"line of more":     "# " + strings.Repeat("x", 1<<16) + "\n[libdefaults]\n default_realm = A.ORG\n",
 	} {
-		if _, err := LoadConfig(write(t, dir, "krb5.conf", text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v instead of %s", err, want)
-		}
+		_, err := LoadConfig(write(t, dir, "krb5.conf", text))
+		says(t, err, want)
 	}
 }
 
@@ -94,9 +89,7 @@ func TestPrincipals(t *testing.T) {
 
 func TestKeytab(t *testing.T) {
 	k := newKeytab(t, "x", []int32{etypeID.AES128_CTS_HMAC_SHA1_96}, zk)
-	if err := k.entries.AddEntry("bob", "EXAMPLE.COM", "x", time.Unix(1, 0), 1, etypeID.RC4_HMAC); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, k.entries.AddEntry("bob", "EXAMPLE.COM", "x", time.Unix(1, 0), 1, etypeID.RC4_HMAC))
 	again := must[*Keytab](t)(ParseKeytab(must[[]byte](t)(k.entries.Marshal())))
 	if err := again.Check(principal(t, zk)); err != nil {
 		t.Error(err)
@@ -104,9 +97,7 @@ func TestKeytab(t *testing.T) {
 	for name, want := range map[string]string{
 		bob: "old encryption only", "eve@EXAMPLE.COM": "no key of eve", "bob@OTHER": "no key of bob@OTHER",
 	} {
-		if err := again.Check(principal(t, name)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v instead of %s", err, want)
-		}
+		says(t, again.Check(principal(t, name)), want)
 	}
 	for _, b := range [][]byte{nil, {5, 2}, []byte("Server {"), make([]byte, KeytabBytesMax+1)} {
 		if _, err := ParseKeytab(b); err == nil {
@@ -180,9 +171,7 @@ func TestTicketCache(t *testing.T) {
 		l := must[*Login](t)(NewLogin(LoginOptions{Config: conf, TicketCache: name}))
 		_, err := l.ticket(t.Context(), principal(t, zk))
 		var later interface{ Temporary() bool }
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v instead of %s", err, want)
-		}
+		says(t, err, want)
 		if !errors.As(err, &later) || !later.Temporary() {
 			t.Errorf("%v is final", err)
 		}
@@ -211,9 +200,8 @@ func TestLogin(t *testing.T) {
 		"no key of eve":       {Config: conf, Principal: "eve@EXAMPLE.COM", Keytab: keys},
 		"not a keytab":        {Config: conf, Principal: bob, Keytab: conf},
 	} {
-		if _, err := NewLogin(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v instead of %s", err, want)
-		}
+		_, err := NewLogin(o)
+		says(t, err, want)
 	}
 	l := must[*Login](t)(NewLogin(LoginOptions{Config: conf, Principal: bob, Keytab: keys}))
 	_, _, err := l.Initiate("zookeeper/zk1.example.com").Next(nil)

@@ -1,8 +1,6 @@
 package kerberos
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/jcmturner/gokrb5/v8/asn1tools"
@@ -106,11 +104,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("[libdefaults]\ndefault_realm = A\n[realms]\nA = {\n kdc = b\n}\n[realms]\nB = {\n}\ninclude krb5.conf\n")
 	f.Add("includedir .\n[libdefaults]\n ticket_lifetime = 1d\n[domain_realm]\n.a = A\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		name := filepath.Join(t.TempDir(), "krb5.conf")
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if c, err := LoadConfig(name); err == nil {
+		if c, err := LoadConfig(write(t, t.TempDir(), "krb5.conf", text)); err == nil {
 			_ = c.realmOf("a.b.c")
 		}
 	})
