@@ -43,8 +43,7 @@ func ports(t *testing.T) (all [3][3]int) {
 	t.Helper()
 	for n := range all {
 		for i := range all[n] {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			l := mustGet(net.Listen("tcp", "127.0.0.1:0"))(t)
 			all[n][i] = l.Addr().(*net.TCPAddr).Port
 			defer l.Close() // all are open at once, so that they differ
 		}
@@ -83,10 +82,7 @@ func runEnsemble(t *testing.T, members [3]*member, ports [3][3]int) (stop func()
 	client := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", ports[n][2]) }
 	modes := map[string]int{}
 	for n, m := range members {
-		out, err := m.command(m.args[0], "health", "--wait", "2m", client(n)).CombinedOutput()
-		if err != nil {
-			t.Fatalf("server %d: %v: %s", n+1, err, out)
-		}
+		out := output(t, m.command(m.args[0], "health", "--wait", "2m", client(n)))
 		modes[strings.TrimSpace(strings.TrimPrefix(string(out), client(n)+":"))]++
 	}
 	if modes["leader"] != 1 || modes["follower"] != 2 {
@@ -94,11 +90,7 @@ func runEnsemble(t *testing.T, members [3]*member, ports [3][3]int) (stop func()
 	}
 	shell := func(n int, words ...string) string {
 		args := append([]string{members[n].args[0], "shell", "-s", client(n)}, words...)
-		out, err := members[n].command(args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%q: %v: %s", words, err, out)
-		}
-		return string(out)
+		return string(output(t, members[n].command(args...)))
 	}
 	shell(0, "create", "/installed", "here")
 	shell(2, "sync", "/installed")
@@ -146,9 +138,7 @@ func TestArchiveRuns(t *testing.T) {
 	root := t.TempDir()
 	must(t, os.Chmod(root, 0o755))
 	file := artefacts(t, "*-linux-amd64.tar.gz", 1)[0]
-	if out, err := exec.Command("tar", "xzf", file, "-C", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	output(t, exec.Command("tar", "xzf", file, "-C", root))
 	top := strings.TrimSuffix(filepath.Base(file), ".tar.gz")
 	ports := ports(t)
 	var members [3]*member
@@ -163,11 +153,9 @@ func TestArchiveRuns(t *testing.T) {
 func TestImageRuns(t *testing.T) {
 	asRoot(t)
 	_, images, _ := imagesOf(t)
-	file, err := images["amd64"].ConfigFile()
-	must(t, err)
+	file := mustGet(images["amd64"].ConfigFile())(t)
 	var uid, gid uint32
-	_, err = fmt.Sscanf(file.Config.User, "%d:%d", &uid, &gid)
-	must(t, err)
+	mustGet(fmt.Sscanf(file.Config.User, "%d:%d", &uid, &gid))(t)
 	ports := ports(t)
 	var members [3]*member
 	for n := range members {
@@ -237,9 +225,7 @@ func freshDebian(t *testing.T) string {
 		t.Skip(why)
 	}
 	root := t.TempDir()
-	if out, err := exec.Command("cp", "-a", from+"/.", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	output(t, exec.Command("cp", "-a", from+"/.", root))
 	must(t, os.Chmod(root, 0o755)) // the copy has the mode of the temporary folder
 	return root
 }
@@ -257,8 +243,7 @@ func installed(t *testing.T, root string) {
 		"/usr/lib/systemd/system/warren-backup.timer":   "-rw-r--r-- root",
 		"/usr/share/man/man1/warren-server.1":           "-rw-r--r-- root",
 		"/usr/share/bash-completion/completions/warren": "-rw-r--r-- root"} {
-		info, err := os.Stat(root + name)
-		must(t, err)
+		info := mustGet(os.Stat(root + name))(t)
 		owner := "root"
 		if info.Sys().(*syscall.Stat_t).Uid == uid {
 			owner = "warren"
@@ -279,39 +264,32 @@ func installed(t *testing.T, root string) {
 // userOf looks a user up in a root.
 func userOf(t *testing.T, root, name string) (uid, gid uint32) {
 	t.Helper()
-	text, err := os.ReadFile(root + "/etc/passwd")
-	must(t, err)
+	text := mustGet(os.ReadFile(root + "/etc/passwd"))(t)
 	m := regexp.MustCompile(`(?m)^` + name + `:[^:]*:(\d+):(\d+):`).FindStringSubmatch(string(text))
 	if m == nil {
 		t.Fatalf("there is no user %s", name)
 	}
 	for i, to := range []*uint32{&uid, &gid} {
-		number, err := strconv.ParseUint(m[i+1], 10, 32)
-		must(t, err)
+		number := mustGet(strconv.ParseUint(m[i+1], 10, 32))(t)
 		*to = uint32(number)
 	}
 	return uid, gid
 }
 
-func inside(t *testing.T, root string, words ...string) string {
+func inside(t *testing.T, root string, words ...string) {
 	t.Helper()
 	c := exec.Command(words[0], words[1:]...)
 	c.Err = nil // the name was looked for outside
 	c.Path = "/usr/bin/" + words[0]
 	c.Env, c.Dir = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}, "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%q: %v: %s", words, err, out)
-	}
-	return string(out)
+	output(t, c)
 }
 
 // dataStays checks that what servers have written is there after a removal, and the program is not.
 func dataStays(t *testing.T, root string) {
 	t.Helper()
-	logs, err := filepath.Glob(root + "/var/lib/warren/*/version-2/log.*")
-	must(t, err)
+	logs := mustGet(filepath.Glob(root + "/var/lib/warren/*/version-2/log.*"))(t)
 	if _, err := os.Stat(root + "/usr/bin/warren"); !errors.Is(err, os.ErrNotExist) || len(logs) < 3 {
 		t.Errorf("after the removal there are %d logs, and the program: %v", len(logs), err)
 	}
@@ -319,8 +297,7 @@ func dataStays(t *testing.T, root string) {
 
 func TestDebRuns(t *testing.T) {
 	root := freshDebian(t)
-	deb, err := os.ReadFile(artefacts(t, "*_amd64.deb", 1)[0])
-	must(t, err)
+	deb := mustGet(os.ReadFile(artefacts(t, "*_amd64.deb", 1)[0]))(t)
 	must(t, os.WriteFile(root+"/tmp/warren.deb", deb, 0o644))
 	inside(t, root, "dpkg", "--install", "/tmp/warren.deb")
 	installed(t, root)
@@ -336,14 +313,10 @@ func TestRPMRuns(t *testing.T) {
 		t.Skip("it takes rpm")
 	}
 	root := freshDebian(t)
-	file, err := filepath.Abs(artefacts(t, "*.x86_64.rpm", 1)[0])
-	must(t, err)
+	file := mustGet(filepath.Abs(artefacts(t, "*.x86_64.rpm", 1)[0]))(t)
 	rpm := func(words ...string) {
 		t.Helper()
-		c := exec.Command("rpm", append([]string{"--root", root, "--nodeps", "--nosignature"}, words...)...)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("rpm %q: %v: %s", words, err, out)
-		}
+		output(t, exec.Command("rpm", append([]string{"--root", root, "--nodeps", "--nosignature"}, words...)...))
 	}
 	rpm("--install", file)
 	installed(t, root)

@@ -28,12 +28,10 @@ func imagesOf(t *testing.T) (index v1.ImageIndex, images map[string]v1.Image, ve
 	t.Helper()
 	index, version, err := openLayout(artefacts(t, "*-oci.tar", 1)[0], t.TempDir())
 	must(t, err)
-	m, err := index.IndexManifest()
-	must(t, err)
+	m := mustGet(index.IndexManifest())(t)
 	images = map[string]v1.Image{}
 	for _, d := range m.Manifests {
-		image, err := index.Image(d.Digest)
-		must(t, err)
+		image := mustGet(index.Image(d.Digest))(t)
 		if d.Platform.OS != "linux" {
 			t.Errorf("an image for %s", d.Platform)
 		}
@@ -55,8 +53,7 @@ func TestImages(t *testing.T) {
 			continue
 		}
 		image := images[a.arch]
-		file, err := image.ConfigFile()
-		must(t, err)
+		file := mustGet(image.ConfigFile())(t)
 		if file.OS != "linux" || file.Architecture != a.arch || !file.Created.Equal(a.made) {
 			t.Errorf("%s/%s of %s, want %s of %s", file.OS, file.Architecture, file.Created, a.arch, a.made)
 		}
@@ -66,19 +63,14 @@ func TestImages(t *testing.T) {
 				t.Errorf("label %s is %q, want %q", label, got, want)
 			}
 		}
-		tag, err := name.NewTag("warren:" + version)
-		must(t, err)
-		loaded, err := tarball.ImageFromPath(artefacts(t, "*-docker-"+a.arch+".tar", 1)[0], &tag)
-		must(t, err)
-		ours, err := image.ConfigName()
-		must(t, err)
-		theirs, err := loaded.ConfigName()
-		must(t, err)
+		tag := mustGet(name.NewTag("warren:" + version))(t)
+		loaded := mustGet(tarball.ImageFromPath(artefacts(t, "*-docker-"+a.arch+".tar", 1)[0], &tag))(t)
+		ours := mustGet(image.ConfigName())(t)
+		theirs := mustGet(loaded.ConfigName())(t)
 		if ours != theirs {
 			t.Errorf("%s: %s is loaded, %s is pushed", a.arch, theirs, ours)
 		}
-		binary, err := os.ReadFile(a.binary())
-		must(t, err)
+		binary := mustGet(os.ReadFile(a.binary()))(t)
 		var started []string
 		eachFile(t, image, func(h *tar.Header, content []byte) {
 			if !h.ModTime.Equal(a.made) {
@@ -106,19 +98,16 @@ func TestImages(t *testing.T) {
 // eachFile calls do for what is in the layers of an image.
 func eachFile(t *testing.T, image v1.Image, do func(*tar.Header, []byte)) {
 	t.Helper()
-	layers, err := image.Layers()
-	must(t, err)
+	layers := mustGet(image.Layers())(t)
 	for _, l := range layers {
-		r, err := l.Uncompressed()
-		must(t, err)
+		r := mustGet(l.Uncompressed())(t)
 		for files := tar.NewReader(r); ; {
 			h, err := files.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			must(t, err)
-			content, err := io.ReadAll(files)
-			must(t, err)
+			content := mustGet(io.ReadAll(files))(t)
 			do(h, content)
 		}
 		must(t, r.Close())
@@ -127,16 +116,14 @@ func eachFile(t *testing.T, image v1.Image, do func(*tar.Header, []byte)) {
 
 // A container that is made by deploy/docker/Dockerfile and one of these images are the same to those who use them.
 func TestImageIsThatOfTheDockerfile(t *testing.T) {
-	text, err := os.ReadFile("../../deploy/docker/Dockerfile")
-	must(t, err)
+	text := mustGet(os.ReadFile("../../deploy/docker/Dockerfile"))(t)
 	joined := strings.ReplaceAll(string(text), "\\\n", " ")
 	build, last, found := strings.Cut(joined, "FROM scratch\n")
 	if !found {
 		t.Fatal("the image of the Dockerfile is not from scratch")
 	}
 	_, images, _ := imagesOf(t)
-	file, err := images["amd64"].ConfigFile()
-	must(t, err)
+	file := mustGet(images["amd64"].ConfigFile())(t)
 	c := file.Config
 	var want v1.Config
 	want.Volumes, want.ExposedPorts = map[string]struct{}{}, map[string]struct{}{}
@@ -169,8 +156,7 @@ func TestImageIsThatOfTheDockerfile(t *testing.T) {
 			for flag, to := range map[string]*time.Duration{"interval": &want.Healthcheck.Interval,
 				"timeout": &want.Healthcheck.Timeout, "start-period": &want.Healthcheck.StartPeriod} {
 				m := regexp.MustCompile(`--` + flag + `=(\S+)`).FindStringSubmatch(flags)
-				*to, err = time.ParseDuration(m[1])
-				must(t, err)
+				*to = mustGet(time.ParseDuration(m[1]))(t)
 			}
 			if !strings.Contains(flags, "--retries=3") {
 				t.Errorf("HEALTHCHECK %s", flags)
@@ -183,10 +169,8 @@ func TestImageIsThatOfTheDockerfile(t *testing.T) {
 		}
 	}
 	want.Labels = c.Labels
-	ours, err := json.Marshal(c)
-	must(t, err)
-	theirs, err := json.Marshal(want)
-	must(t, err)
+	ours := mustGet(json.Marshal(c))(t)
+	theirs := mustGet(json.Marshal(want))(t)
 	if string(ours) != string(theirs) {
 		t.Errorf("ours is\n%s\nthat of the Dockerfile is\n%s", ours, theirs)
 	}
@@ -226,18 +210,14 @@ func TestPush(t *testing.T) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	must(t, push(dist, host+"/somebody/warren"))
 	index, _, version := imagesOf(t)
-	want, err := index.Digest()
-	must(t, err)
-	ref, err := name.ParseReference(host + "/somebody/warren:" + version)
-	must(t, err)
-	pushed, err := remote.Index(ref)
-	must(t, err)
+	want := mustGet(index.Digest())(t)
+	ref := mustGet(name.ParseReference(host + "/somebody/warren:" + version))(t)
+	pushed := mustGet(remote.Index(ref))(t)
 	if got, err := pushed.Digest(); err != nil || got != want {
 		t.Errorf("%s, want %s: %v", got, want, err)
 	}
 	must(t, validate.Index(pushed))
-	tags, err := remote.List(ref.Context())
-	must(t, err)
+	tags := mustGet(remote.List(ref.Context()))(t)
 	release := regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(version)
 	if release != slices.Contains(tags, "latest") {
 		t.Errorf("version %s has tags %q", version, tags)
@@ -248,11 +228,9 @@ func TestPush(t *testing.T) {
 func rootOfImage(t *testing.T, image v1.Image) string {
 	t.Helper()
 	root := t.TempDir()
-	layers, err := image.Layers()
-	must(t, err)
+	layers := mustGet(image.Layers())(t)
 	for _, l := range layers {
-		r, err := l.Uncompressed()
-		must(t, err)
+		r := mustGet(l.Uncompressed())(t)
 		must(t, extract(r, root))
 		must(t, r.Close())
 	}

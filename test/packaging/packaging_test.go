@@ -38,14 +38,31 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// mustGet returns what a call has returned that has to succeed: mustGet(os.Stat(name))(t).
+func mustGet[V any](v V, err error) func(*testing.T) V {
+	return func(t *testing.T) V {
+		t.Helper()
+		must(t, err)
+		return v
+	}
+}
+
+// output runs a command that has to succeed, and returns what it has written.
+func output(t *testing.T, c *exec.Cmd) []byte {
+	t.Helper()
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v: %s", c.Args, err, out)
+	}
+	return out
+}
+
 // artefacts are the files in dist that match a pattern, without SBOMs; there must be n.
 func artefacts(t *testing.T, pattern string, n int) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dist, pattern))
-	must(t, err)
+	names := mustGet(filepath.Glob(filepath.Join(dist, pattern)))(t)
 	names = slices.DeleteFunc(names, func(name string) bool {
-		info, err := os.Stat(name)
-		must(t, err)
+		info := mustGet(os.Stat(name))(t)
 		return info.IsDir() || strings.HasSuffix(name, sbomSuffix) || filepath.Base(name) == "SHA256SUMS"
 	})
 	if len(names) != n {
@@ -57,34 +74,28 @@ func artefacts(t *testing.T, pattern string, n int) []string {
 // archives unpacks the archives of dist.
 func archives(t *testing.T) []*archive {
 	t.Helper()
-	all, err := openArchives(dist, t.TempDir())
-	must(t, err)
-	return all
+	return mustGet(openArchives(dist, t.TempDir()))(t)
 }
 
 // What `make dist` has written is written again of the same archives, with the same bytes.
 func TestPackagesAreReproducible(t *testing.T) {
 	again := t.TempDir()
 	for _, pattern := range []string{"*.tar.gz", "*.zip"} {
-		names, err := filepath.Glob(filepath.Join(dist, pattern))
-		must(t, err)
+		names := mustGet(filepath.Glob(filepath.Join(dist, pattern)))(t)
 		for _, name := range names {
-			b, err := os.ReadFile(name)
-			must(t, err)
+			b := mustGet(os.ReadFile(name))(t)
 			must(t, os.WriteFile(filepath.Join(again, filepath.Base(name)), b, 0o600))
 		}
 	}
 	index, _, err := openLayout(artefacts(t, "*-oci.tar", 1)[0], t.TempDir())
 	must(t, err)
-	m, err := index.IndexManifest()
-	must(t, err)
+	m := mustGet(index.IndexManifest())(t)
 	o := options{dist: again, scripts: "scripts", revision: m.Annotations["org.opencontainers.image.revision"]}
 	if len(o.revision) != 40 {
 		t.Errorf("the image names commit %q", o.revision)
 	}
 	must(t, o.run())
-	names, err := filepath.Glob(filepath.Join(again, "*"))
-	must(t, err)
+	names := mustGet(filepath.Glob(filepath.Join(again, "*")))(t)
 	for _, name := range names {
 		if sumText(t, name) != sumText(t, filepath.Join(dist, filepath.Base(name))) {
 			t.Errorf("%s is another file now", name)
@@ -97,8 +108,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 
 func sumText(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	must(t, err)
+	b := mustGet(os.ReadFile(name))(t)
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
@@ -106,11 +116,7 @@ func sumText(t *testing.T, name string) string {
 func TestSums(t *testing.T) {
 	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = dist
-	out, err := check.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if got, want := bytes.Count(out, []byte(": OK\n")), 2*len(artefacts(t, "*", 12)); got != want {
+	if got, want := bytes.Count(output(t, check), []byte(": OK\n")), 2*len(artefacts(t, "*", 12)); got != want {
 		t.Errorf("%d sums, want %d", got, want)
 	}
 }
@@ -128,8 +134,7 @@ func TestArchives(t *testing.T) {
 		if settings["GOOS"] != a.os || settings["GOARCH"] != a.arch || settings["CGO_ENABLED"] != "0" {
 			t.Errorf("%s: %v", on, settings)
 		}
-		notices, err := os.ReadFile(filepath.Join(a.root, "THIRD_PARTY_NOTICES"))
-		must(t, err)
+		notices := mustGet(os.ReadFile(filepath.Join(a.root, "THIRD_PARTY_NOTICES")))(t)
 		if len(thirdParty(a.info)) < 30 {
 			t.Errorf("%s: %d modules", on, len(thirdParty(a.info)))
 		}

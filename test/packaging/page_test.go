@@ -26,8 +26,7 @@ func TestInstallPage(t *testing.T) {
 			root := freshDebian(t)
 			must(t, os.Mkdir(root+"/install", 0o755))
 			for _, name := range []string{way.file, filepath.Join(filepath.Dir(way.file), "SHA256SUMS")} {
-				text, err := os.ReadFile(name)
-				must(t, err)
+				text := mustGet(os.ReadFile(name))(t)
 				must(t, os.WriteFile(filepath.Join(root, "install", filepath.Base(name)), text, 0o644))
 			}
 			for name, text := range stand {
@@ -87,8 +86,7 @@ func endServer(root string) {
 // blocksUnder are the blocks of sh of a section of docs/INSTALL.md.
 func blocksUnder(t *testing.T, title string) (blocks []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/INSTALL.md")
-	must(t, err)
+	text := mustGet(os.ReadFile("../../docs/INSTALL.md"))(t)
 	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
 	if !found {
 		t.Fatalf("docs/INSTALL.md has no section %q", title)
@@ -106,16 +104,10 @@ func inNetwork(t *testing.T, root, script string) {
 	name := fmt.Sprintf("warren-install-%d", os.Getpid())
 	if exec.Command("ip", "netns", "add", name).Run() == nil {
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", name).Run() })
-		if out, err := exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		output(t, exec.Command("ip", "-n", name, "link", "set", "lo", "up"))
 	}
 	c := exec.Command("ip", "netns", "exec", name, "chroot", root, "sh", "-euc", script)
 	c.Env = []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	c.WaitDelay = 10 * time.Second // the server keeps the output
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	t.Logf("%s", out)
+	t.Logf("%s", output(t, c))
 }

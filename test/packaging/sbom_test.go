@@ -21,10 +21,8 @@ func TestSBOMs(t *testing.T) {
 		made[filepath.Base(a.file)] = a
 	}
 	for _, file := range artefacts(t, "*", 12) {
-		text, err := os.ReadFile(file + sbomSuffix)
-		must(t, err)
-		document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		must(t, err)
+		text := mustGet(os.ReadFile(file + sbomSuffix))(t)
+		document := mustGet(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
 		if err := valid.Validate(document); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -69,8 +67,7 @@ func TestSchemaRefuses(t *testing.T) {
 		`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "library"}]}`,
 		`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "library", "name": "a",
 			"licenses": [{"license": {"id": "No-Such-Licence"}}]}]}`} {
-		document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		must(t, err)
+		document := mustGet(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 		if valid.Validate(document) == nil {
 			t.Errorf("it takes %s", text)
 		}
@@ -85,14 +82,10 @@ func schema(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	for id, file := range map[string]string{"bom-1.6.schema.json": "bom-1.6.schema.json",
 		"spdx.schema.json": "spdx.schema.json", "jsf-0.82.schema.json": "jsf-0.82.schemax.json"} { // misspelled there
-		f, err := os.Open(filepath.Join(strings.TrimSpace(string(dir)), "schema", file))
-		must(t, err)
-		document, err := jsonschema.UnmarshalJSON(f)
-		must(t, err)
+		f := mustGet(os.Open(filepath.Join(strings.TrimSpace(string(dir)), "schema", file)))(t)
+		document := mustGet(jsonschema.UnmarshalJSON(f))(t)
 		must(t, f.Close())
 		must(t, c.AddResource("http://cyclonedx.org/schema/"+id, document))
 	}
-	s, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
-	must(t, err)
-	return s
+	return mustGet(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json"))(t)
 }
