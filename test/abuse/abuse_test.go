@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -101,8 +102,7 @@ func suffer(t *testing.T, ab abuse) report {
 	bad := startAbuser(t, order{Name: ab.name, Full: *fullFlag, Lasts: lasts, Site: tg.site(t)})
 	l, far := startLoad(t, cluster.Addrs(tg.nodes)...), startLoad(t, other.Addr())
 	r := report{name: ab.name, limit: ab.memory, before: tg.memory()}
-	held, err := tg.held()
-	require.NoError(t, err)
+	held := must.Do(tg.held())(t)
 	r.idle = l.measure(t, func() { time.Sleep(lasts / 4) }) // what is measured here is time itself
 	most, stop := tg.watchMemory()
 	witness := startWitness(t)
@@ -137,8 +137,7 @@ func suffer(t *testing.T, ab abuse) report {
 // startWitness writes to the disk all the time, with no server in between. The result stops that and returns the
 // longest wait.
 func startWitness(t *testing.T) (stop func() time.Duration) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "witness"))
-	require.NoError(t, err)
+	f := must.Do(os.Create(filepath.Join(t.TempDir(), "witness")))(t)
 	done, longest := make(chan struct{}), make(chan time.Duration, 1)
 	go func() {
 		defer f.Close()

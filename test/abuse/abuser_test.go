@@ -58,21 +58,17 @@ type abuser struct {
 // startAbuser starts the process and waits until it has prepared itself.
 func startAbuser(t *testing.T, o order) *abuser {
 	t.Helper()
-	text, err := json.Marshal(o)
-	require.NoError(t, err)
+	text := must.Do(json.Marshal(o))(t)
 	b := &abuser{t: t, ended: make(chan error, 1)}
 	b.cmd = exec.Command(os.Args[0])
 	b.cmd.Env = append(os.Environ(), orderVariable+"="+string(text))
 	b.cmd.Stderr = os.Stderr
-	b.in, err = b.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := b.cmd.StdoutPipe()
-	require.NoError(t, err)
+	b.in = must.Do(b.cmd.StdinPipe())(t)
+	out := must.Do(b.cmd.StdoutPipe())(t)
 	require.NoError(t, b.cmd.Start())
 	t.Cleanup(func() { b.in.Close(); _ = b.cmd.Process.Kill() }) // it may have ended
 	said := bufio.NewReader(out)
-	line, err := said.ReadString('\n')
-	require.NoError(t, err, "the bad client has not come to its start")
+	line := must.Do(said.ReadString('\n'))(t, "the bad client has not come to its start")
 	require.Equal(t, ready, strings.TrimSpace(line))
 	go func() {
 		line, _ := said.ReadString('\n') // if it has died, Wait says so
@@ -89,8 +85,7 @@ func (b *abuser) tell(word string) {
 		b.start = cluster.ProcessorTime(b.t, b.cmd.Process.Pid)
 		b.stepBack()
 	}
-	_, err := io.WriteString(b.in, word+"\n")
-	require.NoError(b.t, err)
+	must.Do(io.WriteString(b.in, word+"\n"))(b.t)
 }
 
 // stepBack gives all threads of the bad client the low priority, which those that they start inherit.

@@ -56,8 +56,7 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 		text, err := wire.FourLetter(n.Addr(), "srvr", time.Minute)
 		return err == nil && strings.Contains(text, "Mode: standalone")
 	}, time.Minute, 100*time.Millisecond, "a word")
-	resp, err := http.Get("http://" + tg.admin + "/metrics")
-	require.NoError(t, err)
+	resp := must.Do(http.Get("http://" + tg.admin + "/metrics"))(t)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Contains(t, n.Log(), noDescriptors)
@@ -96,8 +95,7 @@ func TestServersFindEachOtherWithoutDescriptors(t *testing.T) {
 	writes := 0
 	write := func(at *cluster.Node) {
 		writes++
-		c, err := wire.Dial(at.Addr(), wire.Options{TimeoutMs: 30_000})
-		require.NoError(t, err)
+		c := must.Do(wire.Dial(at.Addr(), wire.Options{TimeoutMs: 30_000}))(t)
 		defer c.Close()
 		c.MustCreate(t, fmt.Sprintf("/n%d", writes), nil, proto.ModePersistent)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -42,8 +43,7 @@ func endLarge(t *testing.T, members, count, parents int, expired bool) {
 	tg := startTarget(t, members, nil)
 	a := &attack{t: witness{}, site: tg.site(t)}
 	defer a.closeAll()
-	owner, err := wire.Dial(a.site.Client, wire.Options{TimeoutMs: 5000, Reply: time.Minute})
-	require.NoError(t, err)
+	owner := must.Do(wire.Dial(a.site.Client, wire.Options{TimeoutMs: 5000, Reply: time.Minute}))(t)
 	defer owner.Close()
 	for i := range parents {
 		a.fill(fmt.Sprintf("/many%d", i), count/parents, proto.ModeEphemeral, owner)
@@ -79,8 +79,7 @@ func endLarge(t *testing.T, members, count, parents int, expired bool) {
 
 // most is the largest value of a line of mntr among the servers.
 func (tg *target) most(t *testing.T, name string) (most int64) {
-	all, err := tg.held()
-	require.NoError(t, err)
+	all := must.Do(tg.held())(t)
 	for _, h := range all {
 		most = max(most, h[name])
 	}

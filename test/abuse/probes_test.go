@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // probeMax is how long a probe may take: what Kubernetes waits for one, by far.
@@ -26,23 +28,19 @@ func TestProbesAreAnswered(t *testing.T) {
 			tg := startTarget(t, 1, nil)
 			for _, addr := range []string{tg.admin, tg.metrics} {
 				for range 400 {
-					nc, err := net.Dial("tcp", addr)
-					require.NoError(t, err)
+					nc := must.Do(net.Dial("tcp", addr))(t)
 					defer nc.Close()
-					_, err = io.WriteString(nc, say)
-					require.NoError(t, err)
+					must.Do(io.WriteString(nc, say))(t)
 				}
 			}
 			for _, url := range []string{tg.admin + "/healthz", tg.admin + "/readyz", tg.admin + "/commands/ruok",
 				tg.admin + "/metrics", tg.metrics + "/metrics"} {
 				client := http.Client{Timeout: probeMax, Transport: &http.Transport{DisableKeepAlives: true}}
-				resp, err := client.Get("http://" + url)
-				require.NoError(t, err)
+				resp := must.Do(client.Get("http://" + url))(t)
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, http.StatusOK, resp.StatusCode, url)
 			}
-			held, err := tg.held()
-			require.NoError(t, err)
+			held := must.Do(tg.held())(t)
 			require.Less(t, held[0]["open_file_descriptor_count"], int64(2*256+100), fmt.Sprint("descriptors: ", held))
 		})
 	}

@@ -22,9 +22,7 @@ var aside = []string{"test/helm", "test/s3", "test/bundle", "test/console", "tes
 
 func workspace(t *testing.T) *modules.Workspace {
 	t.Helper()
-	w, err := modules.Read(filepath.Join("..", ".."))
-	require.NoError(t, err)
-	return w
+	return must.Do(modules.Read(filepath.Join("..", "..")))(t)
 }
 
 func isOurs(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
@@ -47,8 +45,7 @@ func TestPlainModulesRequireNothing(t *testing.T) {
 // with one version of each module that several require.
 func TestGoModsCanBePublished(t *testing.T) {
 	w := workspace(t)
-	_, err := w.Version()
-	require.NoError(t, err)
+	must.Do(w.Version())(t)
 	version, goVersion := map[string]string{}, w.Modules[0].File.Go.Version
 	for _, m := range w.Modules {
 		require.Equal(t, module+strings.TrimPrefix("/"+m.Folder, "/."), m.Path)

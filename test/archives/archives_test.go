@@ -41,8 +41,7 @@ var made = time.Date(2026, 1, 1, 12, 30, 10, 0, time.UTC)
 // pack packs archives of the test binary, which takes no compiler.
 func pack(t *testing.T, dist string, platforms ...string) {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	t.Setenv(asCommand, "1")
 	o := options{goCommand: "go", dist: dist, version: "v9.9.9", date: made.Format(time.RFC3339),
 		build: func(_ options, to string, _ platform) error { return os.Link(self, to) }}
@@ -132,11 +131,9 @@ type packed struct {
 
 func readTar(t *testing.T, name string) map[string]packed {
 	t.Helper()
-	f, err := os.Open(name)
-	require.NoError(t, err)
+	f := must.Do(os.Open(name))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
+	z := must.Do(gzip.NewReader(f))(t)
 	files, last := map[string]packed{}, ""
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
@@ -155,13 +152,11 @@ func readTar(t *testing.T, name string) map[string]packed {
 
 func readZip(t *testing.T, name string) map[string]packed {
 	t.Helper()
-	z, err := zip.OpenReader(name)
-	require.NoError(t, err)
+	z := must.Do(zip.OpenReader(name))(t)
 	defer z.Close()
 	files := map[string]packed{}
 	for _, f := range z.File {
-		r, err := f.Open()
-		require.NoError(t, err)
+		r := must.Do(f.Open())(t)
 		text := must.ReadAll(t, r)
 		files[path.Clean(f.Name)] = packed{f.Mode(), f.Modified.UTC(), text}
 	}
@@ -170,16 +165,14 @@ func readZip(t *testing.T, name string) map[string]packed {
 
 // Every module that is linked for a platform has a licence, without which there is no archive.
 func TestEveryModuleHasALicence(t *testing.T) {
-	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	require.NoError(t, err)
+	cache := must.Do(exec.Command("go", "env", "GOMODCACHE").Output())(t)
 	for _, on := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
 		list := exec.Command("go", "list", "-deps", "-f",
 			"{{with .Module}}{{if .Version}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}",
 			"github.com/seed94657493/warren/cmd/warren")
 		system, arch, _ := strings.Cut(on, "/")
 		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
-		out, err := list.Output()
-		require.NoError(t, err)
+		out := must.Do(list.Output())(t)
 		modules := map[string]bool{}
 		for line := range strings.Lines(string(out)) {
 			words := strings.Fields(line)
@@ -192,8 +185,7 @@ func TestEveryModuleHasALicence(t *testing.T) {
 			dir, err := folderOf(strings.TrimSpace(string(cache)), &debug.Module{Path: words[0], Version: words[1]})
 			require.NoError(t, err)
 			require.Equal(t, words[2], dir)
-			names, err := licencesBelow(dir)
-			require.NoError(t, err)
+			names := must.Do(licencesBelow(dir))(t)
 			require.NotEmpty(t, names, words[0])
 		}
 		require.Greater(t, len(modules), 30)
@@ -203,12 +195,9 @@ func TestEveryModuleHasALicence(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	t.Chdir("../..")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	text, err := noticesOf("go", self)
-	require.NoError(t, err)
-	info, err := buildinfo.ReadFile(self)
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
+	text := must.Do(noticesOf("go", self))(t)
+	info := must.Do(buildinfo.ReadFile(self))(t)
 	require.Contains(t, string(text), "\n=== Go "+info.GoVersion+" LICENSE\n\nCopyright 2009 The Go Authors.\n")
 	require.Contains(t, string(text), "\n=== preact 11.2.0 LICENSES.txt\n\nThe MIT License (MIT)\n")
 	for _, m := range info.Deps {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A numbered znode that is created at the root of a chroot is below it, alone and in a transaction, and not beside it.
@@ -16,12 +17,9 @@ func TestNumberedBelowChroot(t *testing.T) {
 		ctx := within(t, time.Minute)
 		require.NoError(t, dial(t, server).CreateAll(ctx, "/numbered"))
 		c := dial(t, server+"/numbered")
-		alone, err := c.Create(ctx, "/", nil, client.EphemeralSequential)
-		require.NoError(t, err)
-		together, err := c.Commit(ctx, new(client.Txn).Create("/", nil, client.EphemeralSequential))
-		require.NoError(t, err)
-		names, _, err := c.Children(ctx, "/")
-		require.NoError(t, err)
+		alone := must.Do(c.Create(ctx, "/", nil, client.EphemeralSequential))(t)
+		together := must.Do(c.Commit(ctx, new(client.Txn).Create("/", nil, client.EphemeralSequential)))(t)
+		names, _ := must.Do2(c.Children(ctx, "/"))(t)
 		require.Len(t, names, 2)
 		for _, path := range []string{alone, together[0].Path} {
 			require.Contains(t, names, strings.TrimPrefix(path, "/"))

@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	serverconfig "github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The leader of an ensemble is killed again and again: the session goes on elsewhere with its ephemeral, and no watch
@@ -20,10 +21,8 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 	c := dial(t, e.ConnectString()+"/app", client.WithSessionTimeout(20*time.Second))
 	require.NoError(t, dial(t, e.ConnectString()).CreateAll(ctx, "/app"))
 	id, _ := c.Session()
-	_, err := c.Create(ctx, "/mine", nil, client.Ephemeral)
-	require.NoError(t, err)
-	_, err = c.Create(ctx, "/n", nil, client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(ctx, "/mine", nil, client.Ephemeral))(t)
+	must.Do(c.Create(ctx, "/n", nil, client.Persistent))(t)
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	seen := make(chan int32, 100)
@@ -37,10 +36,9 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 		}
 	}()
 	for range 3 {
-		leader, err := e.Leader(ctx)
-		require.NoError(t, err)
+		leader := must.Do(e.Leader(ctx))(t)
 		e.Kill(leader)
-		err = client.Retry(ctx, func(ctx context.Context) error {
+		err := client.Retry(ctx, func(ctx context.Context) error {
 			_, err := c.Set(ctx, "/n", nil, client.AnyVersion)
 			if client.MayHaveApplied(err) {
 				return nil // then another one is as good
@@ -51,8 +49,7 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 		require.NoError(t, e.Start(leader))
 		require.NoError(t, e.WaitServing(ctx))
 	}
-	stat, err := c.Set(ctx, "/n", nil, client.AnyVersion)
-	require.NoError(t, err)
+	stat := must.Do(c.Set(ctx, "/n", nil, client.AnyVersion))(t)
 	for v := range seen {
 		if v == stat.Version {
 			break
@@ -62,8 +59,7 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 	stop()
 	for range seen { // until Follow has ended
 	}
-	own, exists, err := c.Exists(ctx, "/mine")
-	require.NoError(t, err)
+	own, exists := must.Do2(c.Exists(ctx, "/mine"))(t)
 	require.True(t, exists)
 	require.Equal(t, id, client.SessionID(own.EphemeralOwner))
 	now, _ := c.Session()
@@ -78,21 +74,18 @@ func TestReadOnlyServerOfAnEnsemble(t *testing.T) {
 		embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) { cfg.ReadOnlyMode = true }})
 	ctx := within(t, time.Minute)
 	before := dial(t, e.ConnectString())
-	_, err := before.Create(ctx, "/n", []byte("x"), client.Persistent)
-	require.NoError(t, err)
+	must.Do(before.Create(ctx, "/n", []byte("x"), client.Persistent))(t)
 	require.NoError(t, e.WaitEqual(ctx))
 	require.NoError(t, before.Close())
 	e.Kill(2)
 	e.Kill(3)
-	c, err := client.Dial(ctx, e.ConnectString(), client.WithReadOnly())
-	require.NoError(t, err)
+	c := must.Do(client.Dial(ctx, e.ConnectString(), client.WithReadOnly()))(t)
 	defer c.Close()
 	require.Equal(t, client.ConnectedReadOnly, c.State().State)
 	id, _ := c.Session()
-	data, _, err := c.Get(ctx, "/n")
-	require.NoError(t, err)
+	data, _ := must.Do2(c.Get(ctx, "/n"))(t)
 	require.Equal(t, "x", string(data))
-	_, err = c.Set(ctx, "/n", nil, client.AnyVersion)
+	_, err := c.Set(ctx, "/n", nil, client.AnyVersion)
 	require.ErrorIs(t, err, client.ErrNotReadOnly)
 	require.False(t, client.MayHaveApplied(err))
 	require.NoError(t, e.Start(2))

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	serverconfig "github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var ensembleTime = flag.Duration("client.ensemble", 5*time.Second,
@@ -157,18 +158,16 @@ func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 					cfg.LocalSessionsEnabled, cfg.LocalSessionsUpgradingEnabled = true, upgrades
 				}})
 			ctx := within(t, time.Minute)
-			leader, err := e.Leader(ctx)
-			require.NoError(t, err)
+			leader := must.Do(e.Leader(ctx))(t)
 			for _, home := range []int{leader, leader%3 + 1} {
 				others := []int{home%3 + 1, (home+1)%3 + 1}
 				name := fmt.Sprintf("/at-%d", home)
 				sessions := e.Server(leader).Status().Sessions
 				c := dial(t, e.ConnectString(home))
 				local, _ := c.Session()
-				_, err = c.Create(ctx, name, nil, client.Persistent)
-				require.NoError(t, err)
+				must.Do(c.Create(ctx, name, nil, client.Persistent))(t)
 				require.Equal(t, sessions, e.Server(leader).Status().Sessions, "nobody else knows of it")
-				_, err = c.Create(ctx, name+"/mine", nil, client.Ephemeral)
+				_, err := c.Create(ctx, name+"/mine", nil, client.Ephemeral)
 				if !upgrades {
 					require.ErrorIs(t, err, client.ErrEphemeralOnLocalSession)
 					require.False(t, client.MayHaveApplied(err))
@@ -182,11 +181,9 @@ func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 				require.Eventually(t, func() bool {
 					return e.Server(leader).Status().Sessions == sessions+1
 				}, 20*time.Second, time.Millisecond, "a follower may have applied the write before the leader")
-				moved, err := client.Dial(ctx, e.ConnectString(others...), client.WithResume(c.Detach()))
-				require.NoError(t, err)
+				moved := must.Do(client.Dial(ctx, e.ConnectString(others...), client.WithResume(c.Detach())))(t)
 				defer moved.Close()
-				stat, exists, err := moved.Exists(ctx, name+"/mine")
-				require.NoError(t, err)
+				stat, exists := must.Do2(moved.Exists(ctx, name+"/mine"))(t)
 				require.True(t, exists)
 				require.Equal(t, local, client.SessionID(stat.EphemeralOwner))
 			}

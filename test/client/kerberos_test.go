@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -56,30 +57,26 @@ func TestKerberos(t *testing.T) {
 	forge := krb5.NewForge(t)
 	addr := serveKerberos(t, forge.Config("EXAMPLE.COM"), forge.Keytab("zk.keytab", "secret", zkPrincipal))
 	cache := forge.Cache("cache", bob, "secret", time.Now().Add(-time.Hour), zkPrincipal)
-	login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: forge.Config("EXAMPLE.COM"),
-		Timeout: time.Minute})
-	require.NoError(t, err)
+	login := must.Do(kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: forge.Config("EXAMPLE.COM"),
+		Timeout: time.Minute}))(t)
 	var attempts atomic.Int32
 	options := []client.Option{client.WithBackoff(time.Millisecond, time.Millisecond),
 		client.WithSASL(func(string) client.Exchange {
 			attempts.Add(1)
 			return login.Initiate("zookeeper/localhost")
 		})}
-	c, err := client.New(addr, options...)
-	require.NoError(t, err)
+	c := must.Do(client.New(addr, options...))(t)
 	defer c.Close()
 	require.Eventually(t, func() bool { return attempts.Load() > 2 }, time.Minute, time.Millisecond)
 	require.NotEqual(t, client.AuthFailed, c.State().State, "kinit may run at any time")
 	forge.Cache("cache", bob, "secret", time.Now().Add(time.Hour), zkPrincipal)
 	require.NoError(t, c.WaitConnected(within(t, time.Minute)))
-	who, err := c.WhoAmI(within(t, time.Minute))
-	require.NoError(t, err)
+	who := must.Do(c.WhoAmI(within(t, time.Minute)))(t)
 	require.Contains(t, who, client.Identity{Scheme: "sasl", User: bob})
 
-	forged, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: forge.Cache("forged", bob, "guessed",
+	forged := must.Do(kerberos.NewLogin(kerberos.LoginOptions{TicketCache: forge.Cache("forged", bob, "guessed",
 		time.Now().Add(time.Hour), zkPrincipal),
-		Config: forge.Config("EXAMPLE.COM")})
-	require.NoError(t, err)
+		Config: forge.Config("EXAMPLE.COM")}))(t)
 	bad, err := client.New(addr,
 		client.WithSASL(func(string) client.Exchange { return forged.Initiate("zookeeper/localhost") }))
 	require.NoError(t, err)
@@ -96,8 +93,7 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 	app, tool := r.AddService("app/client.host"), r.AddService("tool/client.host")
 	r.Limit("app/client.host", life)
 	r.Limit("tool/client.host", life)
-	proxy, err := relay.New(serveKerberos(t, r.Conf, r.AddService("zookeeper/localhost")))
-	require.NoError(t, err)
+	proxy := must.Do(relay.New(serveKerberos(t, r.Conf, r.AddService("zookeeper/localhost"))))(t)
 	defer proxy.Close()
 
 	var attempts atomic.Int32
@@ -111,19 +107,16 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 	defer c.Close()
 	require.NoError(t, c.WaitConnected(within(t, time.Minute)))
 	session, _ := c.Session()
-	_, err = c.Create(within(t, time.Minute), "/client", nil, client.Ephemeral)
-	require.NoError(t, err)
+	must.Do(c.Create(within(t, time.Minute), "/client", nil, client.Ephemeral))(t)
 
 	byFile := shell.Login{File: writeJAAS(t, "Client", tool, "tool/client.host"), Server: "zookeeper/localhost",
 		Krb5Conf: r.Conf}
-	mechanism, err := byFile.SASL()
-	require.NoError(t, err)
+	mechanism := must.Do(byFile.SASL())(t)
 	lines, typed := io.Pipe()
 	defer typed.Close()
 	var out cluster.Output
-	s, err := shell.New(shell.Options{Servers: proxy.Addr(), Timeout: time.Minute, ConnectWait: time.Minute,
-		SASL: mechanism, Quiet: true, Out: &out, Err: &out})
-	require.NoError(t, err)
+	s := must.Do(shell.New(shell.Options{Servers: proxy.Addr(), Timeout: time.Minute, ConnectWait: time.Minute,
+		SASL: mechanism, Quiet: true, Out: &out, Err: &out}))(t)
 	ended := make(chan int, 1)
 	go func() {
 		ended <- s.Script(t.Context(), lines)
@@ -135,8 +128,7 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			out.Take()
-			_, err := io.WriteString(typed, command+"\n")
-			require.NoError(t, err)
+			must.Do(io.WriteString(typed, command+"\n"))(t)
 			for range 100 {
 				time.Sleep(10 * time.Millisecond)
 				if _, rest, found := strings.Cut(out.String(), want); found {
@@ -162,8 +154,7 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 		now, _ := c.Session()
 		require.Equal(t, session, now)
-		stat, isThere, err := c.Exists(within(t, time.Minute), "/client")
-		require.NoError(t, err)
+		stat, isThere := must.Do2(c.Exists(within(t, time.Minute), "/client"))(t)
 		require.True(t, isThere)
 		require.EqualValues(t, session, stat.EphemeralOwner)
 		do("whoami", "sasl: tool/client.host@EXAMPLE.COM")

@@ -18,11 +18,9 @@ import (
 // connectionsOf asks a server how many clients are connected.
 func connectionsOf(t *testing.T, addr string) int {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
+	nc := must.Do(net.Dial("tcp", addr))(t)
 	defer nc.Close()
-	_, err = nc.Write([]byte("srvr"))
-	require.NoError(t, err)
+	must.Do(nc.Write([]byte("srvr")))(t)
 	buf := make([]byte, 4096)
 	n := 0
 	for {

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
 	serverconfig "github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var seedFlag = flag.Uint64("client.seed", 0, "seed of the tests with random faults; 0 draws one")
@@ -67,8 +67,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 // dial connects and closes at the end of the test.
 func dial(t *testing.T, connect string, options ...client.Option) *client.Client {
 	t.Helper()
-	c, err := client.Dial(within(t, time.Minute), connect, options...)
-	require.NoError(t, err)
+	c := must.Do(client.Dial(within(t, time.Minute), connect, options...))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

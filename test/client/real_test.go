@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // removeTree deletes a subtree after the test, whose context is over by then.
 func removeTree(t *testing.T, server, root string) {
-	c, err := client.New(server)
-	require.NoError(t, err)
+	c := must.Do(client.New(server))(t)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -49,50 +49,37 @@ func TestRealOnly(t *testing.T) {
 			ctx := within(t, time.Minute)
 			require.NoError(t, dial(t, server).CreateAll(ctx, chroot))
 
-			_, err := c.Create(ctx, "/ttl", nil, client.PersistentTTL, client.WithTTL(time.Hour))
-			require.NoError(t, err)
-			_, err = c.Create(ctx, "/ttl-", nil, client.PersistentSequentialTTL, client.WithTTL(time.Hour))
-			require.NoError(t, err)
-			_, err = c.Create(ctx, "/box", []byte{}, client.Container)
-			require.NoError(t, err)
-			data, _, err := c.Get(ctx, "/box")
-			require.NoError(t, err)
+			must.Do(c.Create(ctx, "/ttl", nil, client.PersistentTTL, client.WithTTL(time.Hour)))(t)
+			must.Do(c.Create(ctx, "/ttl-", nil, client.PersistentSequentialTTL, client.WithTTL(time.Hour)))(t)
+			must.Do(c.Create(ctx, "/box", []byte{}, client.Container))(t)
+			data, _ := must.Do2(c.Get(ctx, "/box"))(t)
 			require.NotNil(t, data)
 			require.Empty(t, data)
 
-			_, err = c.Commit(ctx, new(client.Txn).Create("/box2", nil, client.Container).
-				Create("/ttl2", nil, client.PersistentTTL, client.WithTTL(time.Minute)))
-			require.NoError(t, err)
+			must.Do(c.Commit(ctx, new(client.Txn).Create("/box2", nil, client.Container).
+				Create("/ttl2", nil, client.PersistentTTL, client.WithTTL(time.Minute))))(t)
 
 			require.NoError(t, c.AddAuth(ctx, "digest", []byte("bob:secret")))
-			_, err = c.Create(ctx, "/mine", nil, client.Ephemeral, client.WithACL(client.CreatorACL()...))
-			require.NoError(t, err)
-			acl, st, err := c.GetACL(ctx, "/mine")
-			require.NoError(t, err)
+			must.Do(c.Create(ctx, "/mine", nil, client.Ephemeral, client.WithACL(client.CreatorACL()...)))(t)
+			acl, st := must.Do2(c.GetACL(ctx, "/mine"))(t)
 			bob := client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="}
 			require.Equal(t, []client.ACL{bob}, acl)
-			_, err = c.SetACL(ctx, "/mine", client.ReadACL(), st.Aversion)
-			require.NoError(t, err)
-			_, err = c.Set(ctx, "/mine", nil, client.AnyVersion)
+			must.Do(c.SetACL(ctx, "/mine", client.ReadACL(), st.Aversion))(t)
+			_, err := c.Set(ctx, "/mine", nil, client.AnyVersion)
 			require.ErrorIs(t, err, client.ErrNoAuth)
 
-			mine, err := c.Ephemerals(ctx, "/")
-			require.NoError(t, err)
+			mine := must.Do(c.Ephemerals(ctx, "/"))(t)
 			require.Equal(t, []string{"/mine"}, mine)
-			n, err := c.CountDescendants(ctx, "/")
-			require.NoError(t, err)
+			n := must.Do(c.CountDescendants(ctx, "/"))(t)
 			require.Equal(t, 6, n)
-			who, err := c.WhoAmI(ctx)
-			require.NoError(t, err)
+			who := must.Do(c.WhoAmI(ctx))(t)
 			require.Contains(t, who, client.Identity{Scheme: "digest", User: "bob"})
 
-			got, err := c.Read(ctx, new(client.Reads).Get("/box").Children("/").Get("/none"))
-			require.NoError(t, err)
+			got := must.Do(c.Read(ctx, new(client.Reads).Get("/box").Children("/").Get("/none")))(t)
 			require.Len(t, got[1].Children, 6)
 			require.ErrorIs(t, got[2].Err, client.ErrNoNode)
 
-			_, _, err = c.Config(ctx)
-			require.NoError(t, err)
+			must.Do2(c.Config(ctx))(t)
 			_, _, err = c.Reconfig(ctx, client.Reconfig{FromVersion: client.AnyConfig})
 			require.Error(t, err)
 			require.False(t, client.MayHaveApplied(err))
@@ -105,12 +92,10 @@ func TestRealOnly(t *testing.T) {
 				_, _, err = c.Get(ctx, "/box")
 			}
 			require.NoError(t, err)
-			who, err = c.WhoAmI(ctx)
-			require.NoError(t, err)
+			who = must.Do(c.WhoAmI(ctx))(t)
 			require.Contains(t, who, client.Identity{Scheme: "digest", User: "bob"})
 
-			has, err := c.HasWatch(ctx, "/box", client.WatcherAny)
-			require.NoError(t, err)
+			has := must.Do(c.HasWatch(ctx, "/box", client.WatcherAny))(t)
 			require.False(t, has)
 		})
 	}
@@ -125,12 +110,10 @@ func TestSASLReal(t *testing.T) {
 // testSASL needs a server with DIGEST-MD5, user bob, password bobsecret.
 func testSASL(t *testing.T, server string) {
 	c := dial(t, server, client.WithSASL(client.DigestMD5("bob", "bobsecret")))
-	who, err := c.WhoAmI(within(t, time.Minute))
-	require.NoError(t, err)
+	who := must.Do(c.WhoAmI(within(t, time.Minute)))(t)
 	require.Contains(t, who, client.Identity{Scheme: "sasl", User: "bob"})
 
-	bad, err := client.New(server, client.WithSASL(client.DigestMD5("bob", "wrong")))
-	require.NoError(t, err)
+	bad := must.Do(client.New(server, client.WithSASL(client.DigestMD5("bob", "wrong"))))(t)
 	defer bad.Close()
 	require.ErrorIs(t, bad.WaitConnected(within(t, time.Minute)), client.ErrAuthFailed)
 	require.Equal(t, client.AuthFailed, bad.State().State)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -31,14 +32,11 @@ func TestSessionSecretsAreSwitchedOnServerByServer(t *testing.T) {
 	}
 	e := embed.Start(t, embed.Options{Servers: 3, Dir: filepath.Join(dir, "data"),
 		Configure: func(id int, cfg *config.Config) { cfg.SessionSecrets = file(id) }})
-	victim, err := client.Dial(t.Context(), e.ConnectString(), client.WithSessionTimeout(time.Minute))
-	require.NoError(t, err)
+	victim := must.Do(client.Dial(t.Context(), e.ConnectString(), client.WithSessionTimeout(time.Minute)))(t)
 	defer victim.Close()
-	_, err = victim.Create(t.Context(), "/lock", nil, client.Ephemeral)
-	require.NoError(t, err)
+	must.Do(victim.Create(t.Context(), "/lock", nil, client.Ephemeral))(t)
 	opens := func(at int) bool {
-		reader, err := wire.Dial(e.Addr(at), wire.Options{})
-		require.NoError(t, err)
+		reader := must.Do(wire.Dial(e.Addr(at), wire.Options{}))(t)
 		defer reader.Close()
 		require.NoError(t, reader.Sync("/"))
 		st := reader.MustExists(t, "/lock", false)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The service whose records name the servers, and the host at which they all are.
@@ -40,8 +41,7 @@ type zone struct {
 
 func newZone(t *testing.T) *zone {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	conn := must.Do(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	z := &zone{conn: conn}
 	var serving sync.WaitGroup
 	serving.Go(z.serve)
@@ -78,8 +78,7 @@ func (z *zone) name(t *testing.T, addrs ...string) {
 	defer z.mu.Unlock()
 	z.ports = nil
 	for _, addr := range addrs {
-		at, err := netip.ParseAddrPort(addr)
-		require.NoError(t, err)
+		at := must.Do(netip.ParseAddrPort(addr))(t)
 		z.ports = append(z.ports, at.Port())
 	}
 }
@@ -163,8 +162,7 @@ func TestServersBySRVRecords(t *testing.T) {
 	require.NoError(t, dial(t, e.ConnectString()).CreateAll(ctx, "/app"))
 	c := dial(t, "dns-srv://"+serviceName+"/app", options...)
 	id, _ := c.Session()
-	_, err := c.Create(ctx, "/mine", nil, client.Ephemeral)
-	require.NoError(t, err)
+	must.Do(c.Create(ctx, "/mine", nil, client.Ephemeral))(t)
 	require.Equal(t, e.Addr(1), c.State().Server)
 
 	z.name(t, e.Addr(2), e.Addr(3))

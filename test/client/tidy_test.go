@@ -10,15 +10,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // gauge reads one of the server's figures.
 func gauge(t *testing.T, name string) int {
 	t.Helper()
-	n, err := wire.Gauge(embedded, name, time.Minute)
-	require.NoError(t, err)
-	return n
+	return must.Do(wire.Gauge(embedded, name, time.Minute))(t)
 }
 
 // feature is something of a client that goes on until its context, or the client, ends.
@@ -148,9 +147,7 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 	observer := dial(t, embedded)
 	znodes := func() int {
 		require.NoError(t, observer.Sync(within(t, time.Minute), "/"))
-		n, err := observer.CountDescendants(within(t, time.Minute), "/")
-		require.NoError(t, err)
-		return n
+		return must.Do(observer.CountDescendants(within(t, time.Minute), "/"))(t)
 	}
 	const watches, connections = "zk_watch_count", "zk_num_alive_connections"
 	awaits := func(t *testing.T, name string, want int) {

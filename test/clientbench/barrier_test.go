@@ -95,7 +95,6 @@ func TestBarriersOfManyClients(t *testing.T) {
 	passBarriers(t, clients, "/barriers", 5)
 	ctx := context.Background()
 	require.NoError(t, clients[0].Sync(ctx, "/"))
-	n, err := clients[0].CountDescendants(ctx, "/barriers")
-	require.NoError(t, err)
+	n := must.Do(clients[0].CountDescendants(ctx, "/barriers"))(t)
 	require.Equal(t, 5, n)
 }

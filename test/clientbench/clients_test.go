@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/client/zk"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The znodes that all clients use.
@@ -70,8 +71,7 @@ func inTurns(create, remove func(path string) error) drive {
 }
 
 func dialTheirs(t testing.TB, addr string) contender {
-	c, events, err := gozk.Connect([]string{addr}, 30*time.Second, gozk.WithLogger(silent{}))
-	require.NoError(t, err)
+	c, events := must.Do2(gozk.Connect([]string{addr}, 30*time.Second, gozk.WithLogger(silent{})))(t)
 	for e := range events {
 		if e.State == gozk.StateHasSession {
 			break
@@ -99,8 +99,7 @@ func dialTheirs(t testing.TB, addr string) contender {
 }
 
 func dialCompatible(t testing.TB, addr string) contender {
-	c, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silent{}))
-	require.NoError(t, err)
+	c, events := must.Do2(zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silent{})))(t)
 	for e := range events {
 		if e.State == zk.StateHasSession {
 			break
@@ -206,8 +205,7 @@ func dial(t testing.TB, addr string) *client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	c, err := client.Dial(ctx, addr, client.WithSessionTimeout(30*time.Second))
-	require.NoError(t, err)
+	c := must.Do(client.Dial(ctx, addr, client.WithSessionTimeout(30*time.Second)))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -219,8 +217,7 @@ func makeNodes(t testing.TB, addr string) {
 	ctx := context.Background()
 	data := make([]byte, 128)
 	require.NoError(t, c.CreateAll(ctx, nodePath))
-	_, err := c.Set(ctx, nodePath, data, client.AnyVersion)
-	require.NoError(t, err)
+	must.Do(c.Set(ctx, nodePath, data, client.AnyVersion))(t)
 	for i := range 20 {
 		require.NoError(t, c.CreateAll(ctx, fmt.Sprintf("%s/member-%010d", childrenPath, i)))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var serverFlag = flag.String("client.server", "",
@@ -64,15 +65,12 @@ func startServers(t testing.TB, n int) string {
 	if *serverFlag != "" {
 		return *serverFlag
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), serveIn+"="+t.TempDir(), serveN+"="+strconv.Itoa(n))
 	cmd.Stderr = os.Stderr
-	input, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	output, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	input := must.Do(cmd.StdinPipe())(t)
+	output := must.Do(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = input.Close()
@@ -80,7 +78,6 @@ func startServers(t testing.TB, n int) string {
 		_ = cmd.Wait()
 		late.Stop()
 	})
-	line, err := bufio.NewReader(output).ReadString('\n')
-	require.NoError(t, err)
+	line := must.Do(bufio.NewReader(output).ReadString('\n'))(t)
 	return strings.TrimSpace(line)
 }

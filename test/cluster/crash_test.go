@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -149,12 +150,10 @@ func (w *worker) verify(t *testing.T, node *Node, round int) {
 	}
 	reader := conn
 	if closed {
-		reader, err = wire.Dial(node.Addr(), wire.Options{LastZxid: resume.LastZxid})
-		require.NoError(t, err, "round %d", round)
+		reader = must.Do(wire.Dial(node.Addr(), wire.Options{LastZxid: resume.LastZxid}))(t, "round %d", round)
 	}
 	require.NoError(t, reader.Sync("/"))
-	got, err := read(reader, w.model.root, resume.Session)
-	require.NoError(t, err, "round %d", round)
+	got := must.Do(read(reader, w.model.root, resume.Session))(t, "round %d", round)
 	w.match(t, round, got, closed, w.steps[acked:])
 	if !closed {
 		w.conn = conn
@@ -208,8 +207,7 @@ func abandon(t *testing.T, node *Node, round int) abandoned {
 // restart; with wait, this is waited for. While it is there, it is its session's.
 func checkAbandoned(t *testing.T, node *Node, a abandoned, wait bool) {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{})
-	require.NoError(t, err)
+	conn := must.Do(wire.Dial(node.Addr(), wire.Options{}))(t)
 	defer func() { require.NoError(t, conn.CloseSession()) }()
 	deadline := time.Now().Add(20 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Disk mounts a file system of its own in memory, which holds size, such as 160m, and returns where; empty if this
@@ -15,8 +15,7 @@ func Disk(t testing.TB, size string) (dir string) {
 	if os.Getuid() != 0 {
 		return ""
 	}
-	dir, err := os.MkdirTemp("", "warren-disk-")
-	require.NoError(t, err)
+	dir = must.Do(os.MkdirTemp("", "warren-disk-"))(t)
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", dir).CombinedOutput(); err != nil {
 		t.Logf("no disks of a given size: %v: %s", err, out)
 		_ = os.Remove(dir)

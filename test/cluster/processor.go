@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/must"
 )
 
@@ -19,8 +17,7 @@ func ProcessorTime(t testing.TB, pid int) time.Duration {
 	_, rest, _ := strings.Cut(string(text), ") ")
 	var ticks time.Duration
 	for _, field := range strings.Fields(rest)[11:13] { // utime and stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		require.NoError(t, err)
+		n := must.Do(strconv.ParseInt(field, 10, 64))(t)
 		ticks += time.Duration(n)
 	}
 	return ticks * 10 * time.Millisecond

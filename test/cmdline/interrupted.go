@@ -81,8 +81,7 @@ func look(t *testing.T, fsys vfs.FS, logDir string) (s Sight) {
 	require.NoError(t, err)
 	state, err := loader.Done(metas[0].Zxid)
 	require.NoError(t, err)
-	log, err := wal.Open(wal.Options{FS: fsys, Dir: folders[1]})
-	require.NoError(t, err)
+	log := must.Do(wal.Open(wal.Options{FS: fsys, Dir: folders[1]}))(t)
 	_, err = log.Replay(state.LastZxid()+1, func(r *wal.Record) error {
 		_, _, err := state.Apply(r.Payload, nil, nil, false)
 		return err
@@ -130,8 +129,7 @@ func copyTo(t *testing.T, mem *vfs.Mem, from, to string) {
 			copyTo(t, mem, from, to)
 			continue
 		}
-		f, err := mem.Open(from)
-		require.NoError(t, err)
+		f := must.Do(mem.Open(from))(t)
 		b, err := io.ReadAll(f)
 		require.NoError(t, errors.Join(err, f.Close(), os.WriteFile(to, b, 0o644)))
 	}
@@ -155,10 +153,8 @@ func (i *Interruption) fixture(t *testing.T) *vfs.Mem {
 		put("/d/version-2", "snapshot.0", "snapshot.34")
 		put(i.LogDir+"/version-2", "log.1", "log.35")
 	}
-	b, err := backup.Open(mem, "/backup")
-	require.NoError(t, err)
-	_, err = b.Add(backup.Source{FS: mem, SnapDir: "/source", LogDir: "/source"}, backup.Options{})
-	require.NoError(t, err)
+	b := must.Do(backup.Open(mem, "/backup"))(t)
+	must.Do(b.Add(backup.Source{FS: mem, SnapDir: "/source", LogDir: "/source"}, backup.Options{}))(t)
 	if i.Start != nil {
 		i.Start(t, mem)
 	}
@@ -167,9 +163,8 @@ func (i *Interruption) fixture(t *testing.T) *vfs.Mem {
 
 func Write(t *testing.T, mem *vfs.Mem, name string, b []byte) {
 	t.Helper()
-	f, err := mem.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(b)
+	f := must.Do(mem.Create(name))(t)
+	_, err := f.Write(b)
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), mem.SyncDir(filepath.Dir(name))))
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Run runs one command line of warren with these commands, and returns its exit code and what it printed.
@@ -50,8 +50,7 @@ func Main(m *testing.M, commands []*cobra.Command) {
 // Process runs warren in a process of its own.
 func Process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), AsCommand+"=1", "TERM=xterm", "WARREN_HISTORY=", "GOCOVERDIR="+t.TempDir())
 	return cmd

@@ -35,8 +35,7 @@ func StartServer(t *testing.T, args ...string) *Server {
 		r.code <- cli.Run(cli.Root(serve.Commands()...), append([]string{"server"}, args...), write, r.Log)
 		write.Close()
 	}()
-	line, err := bufio.NewReader(read).ReadString('\n')
-	require.NoError(t, err, "the server ended: %s", r.Log)
+	line := must.Do(bufio.NewReader(read).ReadString('\n'))(t, "the server ended: %s", r.Log)
 	r.Ready = line
 	r.Addr = regexp.MustCompile(`(?:serves|listens for) clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
 	return r
@@ -62,12 +61,10 @@ func (r *Server) Stop(t *testing.T, sig syscall.Signal) int {
 // Word asks the server a four-letter word.
 func Word(t *testing.T, addr, word string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, HangGuard)
-	require.NoError(t, err)
+	conn := must.Do(net.DialTimeout("tcp", addr, HangGuard))(t)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(HangGuard)))
-	_, err = io.WriteString(conn, word)
-	require.NoError(t, err)
+	must.Do(io.WriteString(conn, word))(t)
 	return string(must.ReadAll(t, conn))
 }
 

@@ -186,10 +186,8 @@ func forge(f file, change func(b *bench, state *datatree.State, s *source)) func
 		path := filepath.Join(dir, f.name(b))
 		zxid, _, _ := snapshot.ParseName(f.name(b))
 		loader := datatree.NewLoader(datatree.Config{})
-		trailer, err := snapshot.Load(vfs.OS(), path, loader)
-		require.NoError(t, err)
-		state, err := loader.Done(zxid)
-		require.NoError(t, err)
+		trailer := must.Do(snapshot.Load(vfs.OS(), path, loader))(t)
+		state := must.Do(loader.Done(zxid))(t)
 		s := source{last: trailer.DigestZxid, digest: trailer.Digest, ensemble: trailer.Ensemble}
 		change(b, state, &s)
 		s.Walker = state.NewWalker()
@@ -197,8 +195,7 @@ func forge(f file, change func(b *bench, state *datatree.State, s *source)) func
 		store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: dir,
 			Ensemble: func() uint64 { return s.ensemble }})
 		require.NoError(t, err)
-		_, err = store.Write(zxid, s)
-		require.NoError(t, err)
+		must.Do(store.Write(zxid, s))(t)
 	}
 }
 

@@ -69,8 +69,7 @@ func newBench(t *testing.T) *bench {
 			c.SnapSizeLimitKB, c.PreAllocSizeKB, c.Autopurge.PurgeInterval = 64, 64, 0
 		}})
 	// One session: what it logs at its end is the last txn.
-	c, err := client.Dial(b.ctx(t), b.e.ConnectString())
-	require.NoError(t, err)
+	c := must.Do(client.Dial(b.ctx(t), b.e.ConnectString()))(t)
 	for phase := range phases - 1 {
 		b.write(t, c, phase)
 		b.snapshot(t, c, phase)
@@ -109,8 +108,7 @@ func (b *bench) write(t *testing.T, c *client.Client, phase int) {
 	for i := range znodes {
 		txn.Create(fmt.Sprintf("%s/n%d", dir, i), []byte{byte(phase), byte(i)}, client.Persistent)
 		if i%10 == 9 {
-			_, err := c.Commit(ctx, &txn)
-			require.NoError(t, err)
+			must.Do(c.Commit(ctx, &txn))(t)
 			txn = client.Txn{}
 		}
 	}
@@ -119,8 +117,7 @@ func (b *bench) write(t *testing.T, c *client.Client, phase int) {
 // snapshot creates a large znode, after which every server writes a snapshot, which is exact.
 func (b *bench) snapshot(t *testing.T, c *client.Client, phase int) {
 	t.Helper()
-	_, err := c.Create(b.ctx(t), fmt.Sprintf("/large-%d", phase), make([]byte, 80<<10), client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(b.ctx(t), fmt.Sprintf("/large-%d", phase), make([]byte, 80<<10), client.Persistent))(t)
 	for id := 1; id <= servers; id++ {
 		require.Eventually(t, func() bool { return len(b.snapshots(t, b.root, id)) == phase+2 }, patient,
 			5*time.Millisecond, "server %d writes a snapshot", id)
@@ -129,8 +126,7 @@ func (b *bench) snapshot(t *testing.T, c *client.Client, phase int) {
 
 // snapshots are the names of the snapshots of a server, the oldest first.
 func (b *bench) snapshots(t *testing.T, root string, id int) (names []string) {
-	all, err := snapshot.List(vfs.OS(), version2(root, id))
-	require.NoError(t, err)
+	all := must.Do(snapshot.List(vfs.OS(), version2(root, id)))(t)
 	for _, m := range slices.Backward(all) {
 		names = append(names, m.Name)
 	}
@@ -160,8 +156,7 @@ func (b *bench) copy(t *testing.T, to string) { require.NoError(t, os.CopyFS(to,
 func (b *bench) look(t *testing.T) {
 	var err error
 	b.snaps = b.snapshots(t, b.base, damaged)
-	b.logs, err = wal.Names(vfs.OS(), version2(b.base, damaged))
-	require.NoError(t, err)
+	b.logs = must.Do(wal.Names(vfs.OS(), version2(b.base, damaged)))(t)
 	require.Len(t, b.snaps, phases)
 	t.Logf("snapshots %v, logs %v", b.snaps, b.logs)
 	_, err = wal.Verify(wal.Options{FS: vfs.OS(), Dir: version2(b.base, damaged)}, 1, func(r *wal.Record) error {

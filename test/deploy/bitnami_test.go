@@ -107,15 +107,13 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	connect := func(options ...client.Option) *client.Client {
-		cl, err := client.Dial(ctx, address, options...)
-		require.NoError(t, err)
+		cl := must.Do(client.Dial(ctx, address, options...))(t)
 		t.Cleanup(func() { _ = cl.Close() })
 		return cl
 	}
 
 	stop := c.serve(address, env...)
-	_, err := connect().Create(ctx, "/kept", []byte("by the volume"), client.Persistent)
-	require.NoError(t, err)
+	must.Do(connect().Create(ctx, "/kept", []byte("by the volume"), client.Persistent))(t)
 	stop()
 	var owners []uint32
 	volume := filepath.Join(c.root, "bitnami")
@@ -140,8 +138,7 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 	stop = c.serve(address, append(env, "ALLOW_ANONYMOUS_LOGIN=no", "ZOO_ENABLE_AUTH=yes",
 		"ZOO_SERVER_USERS=alice,bob", "ZOO_SERVER_PASSWORDS=one,two", "ZOO_CLIENT_USER=alice",
 		"ZOO_CLIENT_PASSWORD=one")...)
-	data, _, err := connect(client.WithSASL(client.DigestMD5("bob", "two"))).Get(ctx, "/kept")
-	require.NoError(t, err)
+	data, _ := must.Do2(connect(client.WithSASL(client.DigestMD5("bob", "two"))).Get(ctx, "/kept"))(t)
 	require.Equal(t, "by the volume", string(data))
 	short, cancelShort := context.WithTimeout(ctx, 5*time.Second)
 	defer cancelShort()

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The image has what ZooKeeper's official one has. Source: operations 11.1.
@@ -123,8 +124,7 @@ func TestCompositionIsAnEnsemble(t *testing.T) {
 		text := strings.NewReplacer("=/datalog\n", "="+dir+"\n", "=/data\n", "="+dir+"\n").Replace(im.Text)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(text), 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte(im.MyID), 0o644))
-		cfg, warnings, err := config.Load(filepath.Join(dir, "zoo.cfg"), nil, nil)
-		require.NoError(t, err)
+		cfg, warnings := must.Do2(config.Load(filepath.Join(dir, "zoo.cfg"), nil, nil))(t)
 		require.Empty(t, warnings)
 		require.True(t, cfg.Distributed())
 		require.Len(t, cfg.Members, 3)
@@ -144,8 +144,7 @@ func TestCompositionIsAnEnsemble(t *testing.T) {
 // process is this program as the command words, the first of which is the name it is started under.
 func process(t *testing.T, env []string, words ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, self)

@@ -212,8 +212,7 @@ func scalar(t *testing.T, indent int, key, value string) string {
 	t.Helper()
 	const width = 118
 	space := strings.Repeat(" ", indent)
-	plain, err := yaml.Marshal(map[string]string{key: value})
-	require.NoError(t, err)
+	plain := must.Do(yaml.Marshal(map[string]string{key: value}))(t)
 	if line := space + string(plain); len(line) <= width && strings.Count(line, "\n") == 1 {
 		return line
 	}

@@ -77,8 +77,7 @@ func TestWorkflows(t *testing.T) {
 					ran = append(ran, "make "+m[1])
 				}
 				for _, m := range ownScript.FindAllStringSubmatch(s.Run, -1) {
-					info, err := os.Stat(filepath.Join("..", "..", m[1]))
-					require.NoError(t, err)
+					info := must.Do(os.Stat(filepath.Join("..", "..", m[1])))(t)
 					require.NotZero(t, info.Mode()&0o100, m[1])
 					ran = append(ran, m[1])
 				}

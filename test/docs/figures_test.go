@@ -21,8 +21,7 @@ var writeFigures = flag.Bool("docs.figures", false, "write the figures of docs/d
 
 // Pages show the figures of the records and no others. After a change to the records, -docs.figures writes the pages.
 func TestFiguresAreRecorded(t *testing.T) {
-	runs, err := measured.Read(docsFolder)
-	require.NoError(t, err)
+	runs := must.Do(measured.Read(docsFolder))(t)
 	if *writeFigures {
 		require.NoError(t, runs.Show(docsFolder))
 	}
@@ -36,8 +35,7 @@ func TestFiguresAreRecorded(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, measured.Shown, names)
-	pages, err := runs.Pages(docsFolder)
-	require.NoError(t, err)
+	pages := must.Do(runs.Pages(docsFolder))(t)
 	require.Len(t, pages, 4)
 	for file, want := range pages {
 		text := must.ReadFile(t, file)
@@ -47,8 +45,7 @@ func TestFiguresAreRecorded(t *testing.T) {
 
 // The figures of servers, of failures and of clients are of one run.
 func TestFiguresAreOfOneRun(t *testing.T) {
-	runs, err := measured.Read(docsFolder)
-	require.NoError(t, err)
+	runs := must.Do(measured.Read(docsFolder))(t)
 	var of []measured.Run
 	for _, run := range runs {
 		if strings.HasPrefix(run.Command, "make benchmarks") {
@@ -68,8 +65,7 @@ var settings = []string{"16", "64", "128", "100", "40", "20", "150", "50", "1", 
 // The text of BENCHMARKS.md has no figures: they are in its tables.
 func TestTextOfBenchmarksHasNoFigures(t *testing.T) {
 	text := must.ReadFile(t, filepath.Join(docsFolder, "BENCHMARKS.md"))
-	runs, err := measured.Read(docsFolder)
-	require.NoError(t, err)
+	runs := must.Do(measured.Read(docsFolder))(t)
 	recorded := []string{"run"} // the list of the runs
 	for _, run := range runs {
 		for _, table := range run.Tables {
@@ -142,11 +138,9 @@ func TestReadmeSaysWhatTheSimulationsHaveDone(t *testing.T) {
 func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 	readme := must.ReadFile(t, "../../README.md")
 	text := strings.Join(strings.Fields(string(readme)), " ")
-	runs, err := measured.Read(docsFolder)
-	require.NoError(t, err)
+	runs := must.Do(measured.Read(docsFolder))(t)
 	bench := func(table, row string, column int) []float64 {
-		cells, err := runs.Row(table, row)
-		require.NoError(t, err)
+		cells := must.Do(runs.Row(table, row))(t)
 		return figures(cells[column])
 	}
 	for _, claim := range []struct {

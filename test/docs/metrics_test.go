@@ -221,10 +221,8 @@ warren.trace.endpoint=http://127.0.0.1:1/v1/traces
 	for id := 1; id <= 3; id++ {
 		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 		var body bytes.Buffer
-		resp, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[5*(id-1)+3]))
-		require.NoError(t, err)
-		_, err = io.Copy(&body, resp.Body)
-		require.NoError(t, err)
+		resp := must.Do(client.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[5*(id-1)+3])))(t)
+		must.Do(io.Copy(&body, resp.Body))(t)
 		resp.Body.Close()
 		texts = append(texts, body.String())
 	}

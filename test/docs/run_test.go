@@ -94,8 +94,7 @@ func TestRunPageFails(t *testing.T) {
 // runPage runs the blocks of a page and ends whatever they leave running.
 func runPage(t *testing.T, p page) (string, error) {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Do(os.Executable())(t)
 	bin, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "warren")))
 	var script strings.Builder
@@ -142,8 +141,7 @@ func goEnvironment(t *testing.T) []string {
 	work := must.Abs(t, "../../go.work")
 	environment := []string{"GOWORK=" + work, "CGO_ENABLED=0"}
 	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE"} {
-		out, err := exec.Command("go", "env", name).Output()
-		require.NoError(t, err)
+		out := must.Do(exec.Command("go", "env", name).Output())(t)
 		environment = append(environment, name+"="+strings.TrimSpace(string(out)))
 	}
 	return environment

@@ -229,8 +229,7 @@ warren.logLevel=debug
 		"guessed-secret-9-on-the-election-port",
 	} {
 		nc := must.Dial(t, at(i))
-		_, err := io.WriteString(nc, first)
-		require.NoError(t, err)
+		must.Do(io.WriteString(nc, first))(t)
 		_ = nc.(*net.TCPConn).CloseWrite()
 		_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
 		answer, _ := io.ReadAll(nc)
@@ -240,19 +239,16 @@ warren.logLevel=debug
 
 	// Whatever may be asked is asked.
 	for _, word := range words {
-		text, err := wire.FourLetter(at(0), word, time.Minute)
-		require.NoError(t, err, word)
+		text := must.Do(wire.FourLetter(at(0), word, time.Minute))(t, word)
 		l.look(word, text)
 	}
 	web := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path, authorization string) int {
-		r, err := http.NewRequest(method, "http://"+at(3)+path, strings.NewReader("garbled-secret-13"))
-		require.NoError(t, err)
+		r := must.Do(http.NewRequest(method, "http://"+at(3)+path, strings.NewReader("garbled-secret-13")))(t)
 		if authorization != "" {
 			r.Header.Set("Authorization", authorization)
 		}
-		resp, err := web.Do(r)
-		require.NoError(t, err)
+		resp := must.Do(web.Do(r))(t)
 		defer resp.Body.Close()
 		body := must.ReadAll(t, resp.Body)
 		if resp.Header.Get("Content-Type") != "application/octet-stream" { // a snapshot has what it has

@@ -110,8 +110,7 @@ func (n *network) command(block string) *exec.Cmd {
 // run returns what a block prints.
 func (n *network) run(t *testing.T, block string) string {
 	t.Helper()
-	out, err := n.command(block).Output()
-	require.NoError(t, err, block)
+	out := must.Do(n.command(block).Output())(t, block)
 	return string(out)
 }
 
@@ -146,8 +145,7 @@ func (n *network) start(t *testing.T, block string) *process {
 	p := &process{cmd: n.command(`exec script -qefc "$0" /dev/null`), ended: make(chan error, 1)}
 	p.cmd.Args = append(p.cmd.Args, strings.TrimSpace(block))
 	p.cmd.Stdout, p.cmd.Stderr = p, p
-	keys, err := p.cmd.StdinPipe()
-	require.NoError(t, err)
+	keys := must.Do(p.cmd.StdinPipe())(t)
 	p.keys = keys
 	require.NoError(t, p.cmd.Start())
 	go func() { p.ended <- p.cmd.Wait() }()
@@ -175,8 +173,7 @@ func (p *process) says(t *testing.T, text string) {
 // interrupt is Ctrl-C.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
-	_, err := p.keys.Write([]byte{3})
-	require.NoError(t, err)
+	must.Do(p.keys.Write([]byte{3}))(t)
 	select {
 	case <-p.ended:
 	case <-time.After(hang):

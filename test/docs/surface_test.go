@@ -117,8 +117,7 @@ var aliases = strings.Fields(
 // on it, warns that it does not, refuses it or does not know it.
 func TestSurfaceOfKeys(t *testing.T) {
 	said := kinds(t)
-	f, err := os.Open("../../server/config/testdata/keys.txt")
-	require.NoError(t, err)
+	f := must.Do(os.Open("../../server/config/testdata/keys.txt"))(t)
 	defer f.Close()
 	checked := 0
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -239,16 +238,14 @@ func TestSurfaceOfAServer(t *testing.T) {
 		if word == "stmk" {
 			ask += "\x00\x00\x00\x00\x00\x00\x01\x32"
 		}
-		text, err := wire.FourLetter(net.JoinHostPort("127.0.0.1", port), ask, time.Minute)
-		require.NoError(t, err, word)
+		text := must.Do(wire.FourLetter(net.JoinHostPort("127.0.0.1", port), ask, time.Minute))(t, word)
 		// nothing is watched, and no digest kept
 		require.True(t, text != "" || word == "hash" || word == "wchc" || word == "wchp", word)
 		require.NotContains(t, text, "not in the whitelist", word)
 	}
 	get := func(path string) string {
 		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Get("http://" + s.AdminAddr().String() + path)
-		require.NoError(t, err)
+		resp := must.Do(client.Get("http://" + s.AdminAddr().String() + path))(t)
 		defer resp.Body.Close()
 		return string(must.ReadAll(t, resp.Body))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // browser is a Chromium without a screen, which obeys the protocol of its developer tools over a pipe.
@@ -43,12 +44,9 @@ func (b *browser) open(t *testing.T) bool {
 		if err != nil {
 			return
 		}
-		b.dir, err = os.MkdirTemp("", "warren-browser-")
-		require.NoError(t, err)
-		read, commands, err := os.Pipe()
-		require.NoError(t, err)
-		answers, write, err := os.Pipe()
-		require.NoError(t, err)
+		b.dir = must.Do(os.MkdirTemp("", "warren-browser-"))(t)
+		read, commands := must.Do2(os.Pipe())(t)
+		answers, write := must.Do2(os.Pipe())(t)
 		cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 			"--disable-extensions", "--disable-background-networking", "--disable-background-timer-throttling",
 			"--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows", "--no-first-run",

@@ -102,8 +102,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	v.names(t, "SASL authentication failed")
 
 	plain := must.Dial(t, secure)
-	_, err = plain.Write([]byte("ruok"))
-	require.NoError(t, err)
+	must.Do(plain.Write([]byte("ruok")))(t)
 	says(t, n, "plain text on a port for TLS only")
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Cert)

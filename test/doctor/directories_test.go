@@ -96,14 +96,11 @@ func TestWhatIsPutAsideDoesNotStopTheStart(t *testing.T) {
 func TestLogIsDamaged(t *testing.T) {
 	n := used(t)
 	logs := files(t, n, "log.*")
-	f, err := os.OpenFile(logs[len(logs)-1], os.O_RDWR, 0)
-	require.NoError(t, err)
+	f := must.Do(os.OpenFile(logs[len(logs)-1], os.O_RDWR, 0))(t)
 	var b [1]byte
-	_, err = f.ReadAt(b[:], 200)
-	require.NoError(t, err)
+	must.Do(f.ReadAt(b[:], 200))(t)
 	b[0] ^= 4
-	_, err = f.WriteAt(b[:], 200)
-	require.NoError(t, err)
+	must.Do(f.WriteAt(b[:], 200))(t)
 	require.NoError(t, f.Close())
 	v := examine(t, n.DataDir(), "--no-measure")
 	require.Contains(t, v.ills(), "log-damaged")
@@ -237,8 +234,7 @@ func TestDiskIsFull(t *testing.T) {
 		"warren.diskWatermarkBytes": "0", "warren.diskWatermarkPercent": "0"}})
 	defer n.Kill()
 	c := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 60_000})
-	ballast, err := os.Create(filepath.Join(dir, "ballast"))
-	require.NoError(t, err)
+	ballast := must.Do(os.Create(filepath.Join(dir, "ballast")))(t)
 	defer ballast.Close()
 	for size := int64(32 << 20); size >= 4096; size /= 2 {
 		for at, err := ballast.Seek(0, io.SeekEnd); err == nil; at, err = ballast.Seek(0, io.SeekEnd) {
@@ -270,8 +266,7 @@ func TestDiskIsAlmostFull(t *testing.T) {
 	require.Equal(t, doctor.Error, v.severity("file-system"), "it is in memory")
 	require.EqualValues(t, -1, v.severity("disk-full"), "%+v", v.Findings)
 
-	ballast, err := os.Create(filepath.Join(dir, "ballast"))
-	require.NoError(t, err)
+	ballast := must.Do(os.Create(filepath.Join(dir, "ballast")))(t)
 	defer ballast.Close()
 	require.NoError(t, syscall.Fallocate(int(ballast.Fd()), 0, 0, 300<<20))
 	v = examine(t, dir)
@@ -316,20 +311,15 @@ func rewrite(
 ) {
 	t.Helper()
 	dir := filepath.Join(n.DataDir(), "version-2")
-	all, err := snapshot.List(vfs.OS(), dir)
-	require.NoError(t, err)
+	all := must.Do(snapshot.List(vfs.OS(), dir))(t)
 	require.NotEmpty(t, all)
 	loader := datatree.NewLoader(datatree.Config{})
 	e := &edited{Sink: loader, path: path, edit: edit}
-	_, err = snapshot.Load(vfs.OS(), filepath.Join(dir, all[0].Name), e)
-	require.NoError(t, err)
+	must.Do(snapshot.Load(vfs.OS(), filepath.Join(dir, all[0].Name), e))(t)
 	require.True(t, e.done, "%s has no %s", all[0].Name, path)
-	state, err := loader.Done(all[0].Zxid)
-	require.NoError(t, err)
-	store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: dir})
-	require.NoError(t, err)
-	_, err = store.Write(all[0].Zxid, walked{state.NewWalker(), later})
-	require.NoError(t, err)
+	state := must.Do(loader.Done(all[0].Zxid))(t)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: dir}))(t)
+	must.Do(store.Write(all[0].Zxid, walked{state.NewWalker(), later}))(t)
 	for _, older := range all[1:] { // with which a server would find out that this one is wrong
 		require.NoError(t, os.Remove(filepath.Join(dir, older.Name)))
 	}
@@ -339,8 +329,7 @@ func rewrite(
 func TestTreesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	n := used(t)
-	all, err := snapshot.List(vfs.OS(), filepath.Join(n.DataDir(), "version-2"))
-	require.NoError(t, err)
+	all := must.Do(snapshot.List(vfs.OS(), filepath.Join(n.DataDir(), "version-2")))(t)
 	require.NoError(t, os.Remove(filepath.Join(n.DataDir(), "version-2", all[0].Name))) // so that txns follow
 	rewrite(t, n, "/n-0-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
 	v := examine(t, n.DataDir(), "--no-measure")
@@ -368,8 +357,7 @@ func TestSnapshotUnderALaterName(t *testing.T) {
 	t.Parallel()
 	n := used(t)
 	dir := filepath.Join(n.DataDir(), "version-2")
-	all, err := snapshot.List(vfs.OS(), dir)
-	require.NoError(t, err)
+	all := must.Do(snapshot.List(vfs.OS(), dir))(t)
 	require.Greater(t, len(all), 1)
 	oldest := must.ReadFile(t, filepath.Join(dir, all[len(all)-1].Name))
 	later := snapshot.FileName(all[0].Zxid+1, snapshot.Plain)

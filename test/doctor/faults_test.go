@@ -66,10 +66,8 @@ func faulty(t *testing.T) string {
 	t.Helper()
 	b := &faultyBinary
 	b.once.Do(func() {
-		root, err := filepath.Abs("../..")
-		require.NoError(t, err)
-		b.dir, err = os.MkdirTemp("", "warren-faulty-")
-		require.NoError(t, err)
+		root := must.Abs(t, "../..")
+		b.dir = must.Do(os.MkdirTemp("", "warren-faulty-"))(t)
 		sources := map[string]string{}
 		for _, f := range faults {
 			if sources[f.file] == "" {
@@ -85,8 +83,7 @@ func faulty(t *testing.T) string {
 			require.NoError(t, os.WriteFile(to, []byte(text), 0o600))
 			replaced[filepath.Join(root, file)] = to
 		}
-		overlay, err := json.Marshal(map[string]any{"Replace": replaced})
-		require.NoError(t, err)
+		overlay := must.Do(json.Marshal(map[string]any{"Replace": replaced}))(t)
 		name := filepath.Join(b.dir, "overlay.json")
 		require.NoError(t, os.WriteFile(name, overlay, 0o600))
 		args := []string{"build", "-pgo=off", "-overlay", name, "-o", filepath.Join(b.dir, "warren")}

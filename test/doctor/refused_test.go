@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // refusal is what clients were told that were not served.
@@ -57,8 +57,7 @@ const clientOf, clientWaits = "WARREN_CLIENT_OF", "WARREN_CLIENT_WAITS"
 // goClient is a client that waits so long.
 func goClient(wait time.Duration) program {
 	return program{"Go client", func(h *hosts, servers string) []string {
-		own, err := os.Executable()
-		require.NoError(h.t, err)
+		own := must.Do(os.Executable())(h.t)
 		return []string{"env", clientOf + "=" + servers, clientWaits + "=" + wait.String(), own}
 	}}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -64,8 +65,7 @@ var scenes = []scene{
 			_, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
 			require.Error(h.t, err)
 			h.refuses(2, "drain")
-			_, text, err := h.get(2, "/metrics")
-			require.NoError(h.t, err)
+			_, text := must.Do2(h.get(2, "/metrics"))(h.t)
 			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
 		}, func(h *hosts) { h.drain(2, "--resume") },
 			found{"drained": doctor.Notice}, nil, 0, ""},
@@ -179,8 +179,7 @@ var scenes = []scene{
 			"AuthenticationFails"},
 		{"one address has almost as many connections as maxClientCnxns allows", func(h *hosts) {
 			for range 17 {
-				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000})
-				require.NoError(h.t, err)
+				c := must.Do(wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000}))(h.t)
 				h.open = append(h.open, c)
 			}
 		}, (*hosts).closeAll, found{"connection-limit": doctor.Warning}, nil, 1, ""},
@@ -256,8 +255,7 @@ var scenes = []scene{
 			h.word(2, "srst")
 			cluster.Eventually(h.t, func() bool { // an average needs that many
 				h.writes(1)
-				n, err := wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience)
-				require.NoError(h.t, err)
+				n := must.Do(wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience))(h.t)
 				return n > 100
 			}, patience, "the server has too few syncs")
 		}, func(h *hosts) {
@@ -391,10 +389,8 @@ func openWithSpare(t *testing.T) *hosts {
 // openWithStrangers keeps what the servers had in another ensemble.
 func openWithStrangers(t *testing.T) *hosts {
 	h := openHosts(t, 3, map[string]string{"maxSessionTimeout": "300000"})
-	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
-	require.NoError(t, err)
-	_, err = c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c := must.Do(wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 10_000}))(t)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	c.Close()
 	h.keep()
 	for _, n := range h.nodes {
@@ -462,8 +458,7 @@ func (h *hosts) closeAll() {
 // asks reads an answer of the API of a server.
 func (h *hosts) asks(i int, path string, into any) {
 	h.t.Helper()
-	_, text, err := h.get(i, path)
-	require.NoError(h.t, err)
+	_, text := must.Do2(h.get(i, path))(h.t)
 	require.NoError(h.t, json.Unmarshal([]byte(text), into), text)
 }
 
@@ -524,8 +519,7 @@ func (h *hosts) keepsTheLast(cut func()) {
 // refuses wants a server to tell everywhere that it has refused connections for this reason, and for no other.
 func (h *hosts) refuses(i int, reason string) {
 	h.t.Helper()
-	_, metrics, err := h.get(i, "/metrics")
-	require.NoError(h.t, err)
+	_, metrics := must.Do2(h.get(i, "/metrics"))(h.t)
 	some := regexp.MustCompile(`(?m)^warren_server_connections_refused_total\{reason="(.*)"\} [1-9]`)
 	require.Len(h.t, some.FindAllString(metrics, -1), 1)
 	require.Equal(h.t, reason, some.FindStringSubmatch(metrics)[1])
@@ -533,8 +527,7 @@ func (h *hosts) refuses(i int, reason string) {
 		mntr, err := wire.FourLetter(h.nodes[i].Addr(), "mntr", patience)
 		return err == nil && regexp.MustCompile(`(?m)^zk_connections_refused_`+reason+`\t[1-9]`).MatchString(mntr)
 	}, patience, "mntr does not tell of %s", reason)
-	_, api, err := h.get(i, "/api/v1/ensemble")
-	require.NoError(h.t, err)
+	_, api := must.Do2(h.get(i, "/api/v1/ensemble"))(h.t)
 	require.Regexp(h.t, `"reason": ?"`+reason+`", ?"count": ?[1-9]`, api)
 }
 
@@ -552,8 +545,7 @@ func (h *hosts) drain(i int, flags ...string) {
 // order gives an order to a server by a user with a password, and returns the exit code of the command.
 func (h *hosts) order(i int, user string, command ...string) int {
 	h.t.Helper()
-	host, _, err := net.SplitHostPort(h.nodes[i].Addr())
-	require.NoError(h.t, err)
+	host, _ := must.Do2(net.SplitHostPort(h.nodes[i].Addr()))(h.t)
 	secret := filepath.Join(h.t.TempDir(), "auth")
 	require.NoError(h.t, os.WriteFile(secret, []byte("digest "+user+"\n"), 0o600))
 	_, code := h.run(append(command, "--auth-file", secret,
@@ -665,8 +657,7 @@ func openWithFaults(t *testing.T) *hosts {
 // writes makes so many txns.
 func (h *hosts) writes(n int) {
 	h.t.Helper()
-	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(h.t, err)
+	c := must.Do(wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000}))(h.t)
 	defer c.Close()
 	for n > 0 {
 		requests := make([]wire.Request, min(n, 1000))
@@ -684,12 +675,10 @@ func (h *hosts) writes(n int) {
 // large makes so many znodes with almost as much data as a znode may have.
 func (h *hosts) large(n int) {
 	h.t.Helper()
-	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(h.t, err)
+	c := must.Do(wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000}))(h.t)
 	defer c.Close()
 	for i := range n {
-		_, err := c.Create(fmt.Sprintf("/large-%d", i), make([]byte, 900<<10), proto.ModePersistent)
-		require.NoError(h.t, err)
+		c.MustCreate(h.t, fmt.Sprintf("/large-%d", i), make([]byte, 900<<10), proto.ModePersistent)
 	}
 }
 
@@ -705,11 +694,11 @@ func (h *hosts) refuseTicket(i int) {
 	h.again(i, map[string]string{"java.security.auth.login.config": file, "java.security.krb5.conf": config,
 		"authProvider.sasl": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"})
 	h.nodes[i].WaitServing()
-	login, err := kerberos.NewLogin(kerberos.LoginOptions{Config: config, Timeout: patience,
-		TicketCache: forge.Cache("cache", "app@EXAMPLE.COM", "old", time.Now().Add(time.Hour), service)})
-	require.NoError(h.t, err)
+	login := must.Do(kerberos.NewLogin(kerberos.LoginOptions{Config: config, Timeout: patience,
+		TicketCache: forge.Cache("cache", "app@EXAMPLE.COM", "old", time.Now().Add(time.Hour), service)}))(h.t)
 	var c *wire.Conn
 	cluster.Eventually(h.t, func() bool { // on a busy machine, another server may begin to lead
+		var err error
 		c, err = wire.Dial(h.nodes[i].Addr(), wire.Options{TimeoutMs: 30_000})
 		return err == nil
 	}, patience, "the server takes no client")
@@ -768,8 +757,7 @@ func (h *hosts) fill(i int, free int64) {
 func (h *hosts) edit(i int, more string) {
 	h.t.Helper()
 	name := filepath.Join(h.nodes[i].Dir(), "zoo.cfg")
-	text, err := os.ReadFile(name)
-	require.NoError(h.t, err)
+	text := must.ReadFile(h.t, name)
 	const mark = "# added by hand\n"
 	before, _, _ := strings.Cut(string(text), mark)
 	require.NoError(h.t, os.WriteFile(name, []byte(before+mark+more), 0o600))
@@ -797,8 +785,7 @@ func (h *hosts) backup(ago time.Duration) string {
 	out, code := h.run("backup", "create", folder, "--config", filepath.Join(h.nodes[2].Dir(), "zoo.cfg"))
 	require.Zero(h.t, code, out)
 	name := filepath.Join(folder, "manifest.json")
-	text, err := os.ReadFile(name)
-	require.NoError(h.t, err)
+	text := must.ReadFile(h.t, name)
 	text = text[:bytes.LastIndex(text, []byte("sha256 "))]
 	text = regexp.MustCompile(`("taken": *)"[^"]*"`).ReplaceAll(text,
 		[]byte(`${1}"`+time.Now().Add(-ago).UTC().Format(time.RFC3339)+`"`))
@@ -811,8 +798,7 @@ func (h *hosts) backup(ago time.Duration) string {
 func (h *hosts) busy(i int) {
 	h.t.Helper()
 	h.write("wrote snapshot")
-	all, err := filepath.Glob(filepath.Join(h.snapshots(i), "snapshot.*"))
-	require.NoError(h.t, err)
+	all := must.Glob(h.t, filepath.Join(h.snapshots(i), "snapshot.*"))
 	file := slices.MinFunc(all, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	out, err := exec.Command("mount", "--bind", file, file).CombinedOutput()
 	require.NoError(h.t, err, "%s", out)

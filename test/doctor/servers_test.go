@@ -164,8 +164,7 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	require.Equal(t, one.Addr(), f.Subject)
 
 	c.MustCreate(t, "/old-connection", nil, proto.ModePersistent)
-	again, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err, "the old port takes connections")
+	again := must.Do(wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000}))(t, "the old port takes connections")
 	defer again.Close()
 	time.Sleep(2 * time.Second) // the port has been tried again
 	require.Equal(t, 1, strings.Count(one.Log(), "cannot open the configured client port"))
@@ -181,8 +180,7 @@ func TestClientPortThatIsTaken(t *testing.T) {
 		return err != nil
 	}, patience, "the old port stays open")
 	for _, conn := range []*wire.Conn{c, again} {
-		_, err = conn.Exists("/old-connection", false)
-		require.NoError(t, err, "connections to the old port go on")
+		must.Do(conn.Exists("/old-connection", false))(t, "connections to the old port go on")
 	}
 	v = examine(t, "--admin-port", "0", to, nodes[1].Addr(), nodes[2].Addr())
 	require.Less(t, int(v.severity("client-port")), 0)

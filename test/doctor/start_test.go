@@ -154,14 +154,12 @@ func TestPortsThatAreTaken(t *testing.T) {
 	n := cluster.New(t, cluster.Options{})
 	config := []string{"--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg")}
 	take := func() (port string) {
-		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(cluster.FreePort(t)))
-		require.NoError(t, err)
+		ln := must.Do(net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(cluster.FreePort(t))))(t)
 		t.Cleanup(func() { _ = ln.Close() })
 		port = must.Port(t, ln.Addr().String())
 		return port
 	}
-	own, err := net.Listen("tcp", n.Addr())
-	require.NoError(t, err)
+	own := must.Do(net.Listen("tcp", n.Addr()))(t)
 	refuses(t, n, "address already in use")
 	require.Equal(t, doctor.Error, examine(t, config...).names(t, "address already in use").Severity)
 	require.NoError(t, own.Close())

@@ -43,8 +43,7 @@ func TestBalance(t *testing.T) {
 	for i := range balancedOurs {
 		client, err := warren.New(strings.Join(addrs, ","), warren.WithSessionTimeout(sessionTimeout*time.Millisecond))
 		require.NoError(t, err)
-		path, err := client.Create(t.Context(), fmt.Sprintf("/own-%d", i), nil, warren.Ephemeral)
-		require.NoError(t, err)
+		path := must.Do(client.Create(t.Context(), fmt.Sprintf("/own-%d", i), nil, warren.Ephemeral))(t)
 		running.Go(func() {
 			defer client.Close()
 			for version := int32(0); !stop.Load(); version++ {
@@ -58,8 +57,7 @@ func TestBalance(t *testing.T) {
 		})
 	}
 	for range balancedTheir {
-		conn, _, err := zk.Connect(addrs, sessionTimeout*time.Millisecond, zk.WithLogger(silent{}))
-		require.NoError(t, err)
+		conn, _ := must.Do2(zk.Connect(addrs, sessionTimeout*time.Millisecond, zk.WithLogger(silent{})))(t)
 		t.Cleanup(conn.Close)
 	}
 	all := func() []int {

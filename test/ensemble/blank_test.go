@@ -120,8 +120,7 @@ func onDisk(t *testing.T, node *cluster.Node) (data, blank bool) {
 	if _, err := os.Stat(dir); err != nil {
 		return false, false // it had not come that far
 	}
-	db, err := meta.Open(meta.Options{Dir: dir, ServerID: proto.ServerID(node.ID()), Member: true})
-	require.NoError(t, err)
+	db := must.Do(meta.Open(meta.Options{Dir: dir, ServerID: proto.ServerID(node.ID()), Member: true}))(t)
 	defer func() { require.NoError(t, db.Close()) }()
 	return len(snapshots(t, node)) > 0, db.Blank()
 }

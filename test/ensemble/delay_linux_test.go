@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // delayLine makes late what a namespace sends: `tc ... netem delay` for kernels that have no netem. Packets are
@@ -150,8 +151,7 @@ func TestSlowLinks(t *testing.T) {
 	if f == nil {
 		t.Skip("no network namespaces")
 	}
-	ln, err := net.Listen("tcp", f.Addr(254)+":0")
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", f.Addr(254)+":0"))(t)
 	t.Cleanup(func() { ln.Close() })
 	sent := make([]byte, 1<<20)
 	for i := range sent {
@@ -166,13 +166,11 @@ func TestSlowLinks(t *testing.T) {
 			return err
 		}))
 		took = time.Since(began)
-		other, err := ln.Accept()
-		require.NoError(t, err)
+		other := must.Do(ln.Accept())(t)
 		for _, way := range [][2]net.Conn{{nc, other}, {other, nc}} {
 			go func() { _, _ = way[0].Write(sent) }() // the other side sees whether all came
 			got := make([]byte, len(sent))
-			_, err := io.ReadFull(way[1], got)
-			require.NoError(t, err)
+			must.Do(io.ReadFull(way[1], got))(t)
 			require.True(t, bytes.Equal(sent, got))
 		}
 		nc.Close()

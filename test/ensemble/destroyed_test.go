@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestMetaDestroyed overwrites meta.db of a server that runs, and lets the ensemble hold an election. The server ends,
@@ -26,12 +27,9 @@ func TestMetaDestroyed(t *testing.T) {
 			node = c.but(leader)[0]
 		}
 		path := filepath.Join(node.DataDir(), "version-2", "meta.db")
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())), 0)
-		require.NoError(t, err)
+		info := must.Do(os.Stat(path))(t)
+		f := must.Do(os.OpenFile(path, os.O_WRONLY, 0))(t)
+		must.Do(f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())), 0))(t)
 		require.NoError(t, f.Close())
 		if leads {
 			for _, other := range c.but(leader) { // the leader has no quorum any more

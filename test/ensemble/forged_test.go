@@ -43,9 +43,8 @@ func (f *forger) introduces(id int, accepted int64) net.Conn {
 	f.t.Helper()
 	nc := must.Dial(f.t, f.leader.LearnerAddr())
 	require.NoError(f.t, nc.SetDeadline(time.Now().Add(patience)))
-	_, err := nc.Write(peers.AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: proto.ServerID(id),
-		Zxid: proto.MakeZxid(accepted, 0), Warren: true, Repeat: true, Lineage: f.lineage}))
-	require.NoError(f.t, err)
+	must.Do(nc.Write(peers.AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: proto.ServerID(id),
+		Zxid: proto.MakeZxid(accepted, 0), Warren: true, Repeat: true, Lineage: f.lineage})))(f.t)
 	return nc
 }
 
@@ -64,8 +63,7 @@ func (f *forger) learns(nc net.Conn) bool {
 	f.epoch = proto.Zxid(binary.BigEndian.Uint64(head[4:])).Epoch()
 	const at = 4 + 4 + 1 + 2 // protocol version, magic number, flags, length
 	if len(data) > at {
-		l, err := zab.ParseLineage(data[at : at+int(binary.BigEndian.Uint16(data[at-2:]))])
-		require.NoError(f.t, err)
+		l := must.Do(zab.ParseLineage(data[at : at+int(binary.BigEndian.Uint16(data[at-2:]))]))(f.t)
 		f.lineage = l
 	}
 	return true
@@ -82,8 +80,7 @@ func TestForgedFollower(t *testing.T) {
 	followers := c.but(leader)
 	conns := map[int]*wire.Conn{}
 	for _, node := range c.nodes {
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-		require.NoError(t, err)
+		conn := must.Do(wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience}))(t)
 		defer conn.Close()
 		conns[node.ID()] = conn
 	}
@@ -148,10 +145,8 @@ func (c *chaos) acceptedEpochs() map[int]int64 {
 	c.t.Helper()
 	all := map[int]int64{}
 	for _, node := range c.nodes {
-		text, err := os.ReadFile(filepath.Join(node.DataDir(), "version-2", "acceptedEpoch"))
-		require.NoError(c.t, err)
-		all[node.ID()], err = strconv.ParseInt(string(text), 10, 64)
-		require.NoError(c.t, err)
+		text := must.ReadFile(c.t, filepath.Join(node.DataDir(), "version-2", "acceptedEpoch"))
+		all[node.ID()] = must.Do(strconv.ParseInt(string(text), 10, 64))(c.t)
 	}
 	return all
 }
@@ -187,8 +182,7 @@ func TestDamagedPromise(t *testing.T) {
 	}, patience, "server %d says nothing", node.ID())
 	require.Contains(t, node.Log()[before:], "acceptedEpoch is damaged")
 	require.NotContains(t, node.Log()[before:], "another history")
-	_, err := conn.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err, "the client of server %d", other.ID())
+	must.Do(conn.Create("/n", nil, proto.ModePersistent))(t, "the client of server %d", other.ID())
 	require.EqualValues(t, 101, c.acceptedEpochs()[leader.ID()])
 
 	// without that server, the leader goes to its own promise, and the other with it

@@ -55,8 +55,7 @@ func TestFrozenDiskOfAMixedEnsemblesLeader(t *testing.T) {
 func freezable(t *testing.T) (dir string) {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
-	f, err := os.Create(image)
-	require.NoError(t, err)
+	f := must.Do(os.Create(image))(t)
 	require.NoError(t, f.Truncate(512<<20))
 	require.NoError(t, f.Close())
 	dir = t.TempDir()

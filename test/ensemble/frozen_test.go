@@ -10,6 +10,7 @@ import (
 
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestFrozenLeaderExpiresNobody stops the leader for longer than all session timeouts, but not for so long that
@@ -32,13 +33,11 @@ func TestFrozenLeaderExpiresNobody(t *testing.T) {
 	var all []held
 	for _, node := range c.nodes {
 		for i := range 5 {
-			one, err := warren.Dial(ctx, node.Addr(), warren.WithSessionTimeout(timeout))
-			require.NoError(t, err)
+			one := must.Do(warren.Dial(ctx, node.Addr(), warren.WithSessionTimeout(timeout)))(t)
 			defer one.Close()
 			h := held{Client: one, server: node, path: fmt.Sprintf("/held-%d-%d", node.ID(), i)}
 			h.session = one.State().SessionID
-			_, err = one.Create(ctx, h.path, nil, warren.Ephemeral)
-			require.NoError(t, err)
+			must.Do(one.Create(ctx, h.path, nil, warren.Ephemeral))(t)
 			all = append(all, h)
 		}
 	}

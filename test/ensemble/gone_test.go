@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -30,8 +31,7 @@ func TestMachineOfTheLeaderIsGone(t *testing.T) {
 	others := c.but(leader)
 	var conns []*wire.Conn
 	for _, node := range others {
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 60_000, Reply: hangGuard})
-		require.NoError(t, err)
+		conn := must.Do(wire.Dial(node.Addr(), wire.Options{TimeoutMs: 60_000, Reply: hangGuard}))(t)
 		defer conn.Close()
 		conns = append(conns, conn)
 	}
@@ -46,8 +46,7 @@ func TestMachineOfTheLeaderIsGone(t *testing.T) {
 	for i, node := range others {
 		require.Contains(t, node.Log(), "leaving the leader: it acknowledges none of our packets", "server %d",
 			node.ID())
-		_, err := conns[i].SetData("/", nil, -1)
-		require.NoError(t, err, "the connection to server %d", node.ID())
+		must.Do(conns[i].SetData("/", nil, -1))(t, "the connection to server %d", node.ID())
 	}
 	f.heal()
 	c.whole()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -23,16 +24,13 @@ func (silent) Printf(string, ...any) {}
 func TestGoZookeeperFailsOver(t *testing.T) {
 	c := plain(t, cluster.Warren, 3)
 	addrs := cluster.Addrs(c.nodes)
-	conn, _, err := zk.Connect(addrs, 20*time.Second, zk.WithLogger(silent{}))
-	require.NoError(t, err)
+	conn, _ := must.Do2(zk.Connect(addrs, 20*time.Second, zk.WithLogger(silent{})))(t)
 	defer conn.Close()
 	world := zk.WorldACL(zk.PermAll)
 	for _, path := range []string{"/app", "/signal"} {
-		_, err := conn.Create(path, nil, 0, world)
-		require.NoError(t, err)
+		must.Do(conn.Create(path, nil, 0, world))(t)
 	}
-	_, err = conn.Create("/app/me", nil, zk.FlagEphemeral, world)
-	require.NoError(t, err)
+	must.Do(conn.Create("/app/me", nil, zk.FlagEphemeral, world))(t)
 	session := conn.SessionID()
 	for round := range 4 {
 		_, _, signalled, err := conn.GetW("/signal")

@@ -67,8 +67,7 @@ func (c *chaos) have(paths []string, nodes ...*cluster.Node) {
 		conn := wire.Open(c.t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 		require.NoError(c.t, conn.Sync("/"))
 		for _, path := range paths {
-			_, _, err := conn.GetData(path, false)
-			require.NoError(c.t, err, "%s at server %d", path, node.ID())
+			must.Do2(conn.GetData(path, false))(c.t, "%s at server %d", path, node.ID())
 		}
 		conn.Close()
 	}
@@ -77,8 +76,7 @@ func (c *chaos) have(paths []string, nodes ...*cluster.Node) {
 // names requires that the configuration that a server shows has exactly these servers.
 func (c *chaos) names(node *cluster.Node, servers ...*cluster.Node) {
 	c.t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{})
-	require.NoError(c.t, err)
+	conn := must.Do(wire.Dial(node.Addr(), wire.Options{}))(c.t)
 	defer conn.Close()
 	data, _ := conn.MustGetData(c.t, "/zookeeper/config", false)
 	var want []string

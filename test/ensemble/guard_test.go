@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -90,8 +89,7 @@ func (g *guard) shown(node *cluster.Node, ca *pki.CA) *x509.Certificate {
 // decided.
 func (g *guard) shownAt(addr string, ca *pki.CA) *x509.Certificate {
 	mine := ca.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}})
-	key, err := tls.X509KeyPair(mine.PEM(), mine.PEM())
-	require.NoError(g.t, err)
+	key := must.Do(tls.X509KeyPair(mine.PEM(), mine.PEM()))(g.t)
 	nc, err := tls.Dial("tcp", addr,
 		&tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	if err != nil {

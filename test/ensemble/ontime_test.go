@@ -13,6 +13,7 @@ import (
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -54,11 +55,9 @@ func deadClientsGo(t *testing.T, c *chaos, timeout time.Duration) (kills int) {
 	var dead []*wire.Conn
 	for _, node := range c.nodes {
 		for i := range clients {
-			one, err := warren.Dial(ctx, strings.Join(addrs, ","), warren.WithSessionTimeout(timeout))
-			require.NoError(t, err)
+			one := must.Do(warren.Dial(ctx, strings.Join(addrs, ","), warren.WithSessionTimeout(timeout)))(t)
 			defer one.Close()
-			_, err = one.Create(ctx, fmt.Sprintf("/living-%d-%d", node.ID(), i), nil, warren.Ephemeral)
-			require.NoError(t, err)
+			must.Do(one.Create(ctx, fmt.Sprintf("/living-%d-%d", node.ID(), i), nil, warren.Ephemeral))(t)
 			living = append(living, alive{one, one.State().SessionID})
 			conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: int32(timeout.Milliseconds())})
 			conn.MustCreate(t, fmt.Sprintf("/dead-%d-%d", node.ID(), i), nil, proto.ModeEphemeral)
@@ -74,8 +73,7 @@ func deadClientsGo(t *testing.T, c *chaos, timeout time.Duration) (kills int) {
 	}
 	began := died
 	left := func() (n int) {
-		names, _, err := living[0].Children(ctx, "/")
-		require.NoError(t, err)
+		names, _ := must.Do2(living[0].Children(ctx, "/"))(t)
 		for _, name := range names {
 			if strings.HasPrefix(name, "dead-") {
 				n++
@@ -109,8 +107,7 @@ func deadClientsGo(t *testing.T, c *chaos, timeout time.Duration) (kills int) {
 	}
 	for _, one := range living {
 		require.Equal(t, one.session, one.State().SessionID)
-		_, _, err := one.Children(ctx, "/")
-		require.NoError(t, err)
+		must.Do2(one.Children(ctx, "/"))(t)
 	}
 	return kills
 }

@@ -99,8 +99,7 @@ func (p *pods) env(id, n int) []string {
 // connect returns a client that is one of the users.
 func (p *pods) connect(servers string) *warren.Client {
 	p.t.Helper()
-	cl, err := warren.New(servers, warren.WithSASL(warren.DigestMD5("bob", "two")))
-	require.NoError(p.t, err)
+	cl := must.Do(warren.New(servers, warren.WithSASL(warren.DigestMD5("bob", "two"))))(p.t)
 	p.t.Cleanup(func() { _ = cl.Close() })
 	return cl
 }
@@ -112,8 +111,7 @@ func (p *pods) start(id, n int) {
 	require.NoError(p.t, os.RemoveAll(conf))
 	require.NoError(p.t, os.MkdirAll(conf, 0o755))
 	require.NoError(p.t, os.Chown(conf, 1001, 0))
-	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(p.t, err)
+	log := must.Do(os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(p.t)
 	defer log.Close()
 	cmd := exec.Command("ip", "netns", "exec", p.fabric.Namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
 		"/warren", "server")
@@ -179,8 +177,7 @@ func (p *pods) jobWaits(n int, reason string) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 6*time.Minute)
 	defer cancel()
 	cmd := p.reconfig(ctx, n, "--wait", "10m")
-	errs, err := cmd.StderrPipe()
-	require.NoError(p.t, err)
+	errs := must.Do(cmd.StderrPipe())(p.t)
 	require.NoError(p.t, cmd.Start())
 	lines, said := bufio.NewScanner(errs), ""
 	for !strings.Contains(said, reason) {
@@ -293,8 +290,7 @@ func (p *pods) writes(n int) (check func(n int)) {
 		for id := 1; id <= n; id++ {
 			one := p.connect(p.client(id))
 			require.NoError(p.t, one.Sync(p.t.Context(), "/"))
-			names, _, err := one.Children(p.t.Context(), "/")
-			require.NoError(p.t, err)
+			names, _ := must.Do2(one.Children(p.t.Context(), "/"))(p.t)
 			require.GreaterOrEqual(p.t, int64(len(names)), acknowledged.Load(), "server %d", id)
 		}
 	}
@@ -308,8 +304,7 @@ func TestReleaseGrowsFromOne(t *testing.T) {
 	p := newPods(t, 3)
 	p.start(1, 0)
 	p.ready(1)
-	_, err := p.connect(p.client(1)).Create(t.Context(), "/kept", nil, warren.Persistent)
-	require.NoError(t, err)
+	must.Do(p.connect(p.client(1)).Create(t.Context(), "/kept", nil, warren.Persistent))(t)
 	p.jobDone(3, "--leave-only", "--wait", podsPatience)
 	p.start(2, 3)
 	out, err := exec.Command(p.binary, "health", "--wait", "2s", p.client(2)).CombinedOutput()
@@ -318,12 +313,10 @@ func TestReleaseGrowsFromOne(t *testing.T) {
 	p.upgrade(1, 1)
 	p.upgrade(1, 3)
 	for id := 1; id <= 3; id++ {
-		_, there, err := p.connect(p.client(id)).Exists(t.Context(), "/kept")
-		require.NoError(t, err)
+		_, there := must.Do2(p.connect(p.client(id)).Exists(t.Context(), "/kept"))(t)
 		require.True(t, there, "server %d", id)
 	}
 	p.upgrade(3, 1)
-	_, there, err := p.connect(p.client(1)).Exists(t.Context(), "/kept")
-	require.NoError(t, err)
+	_, there := must.Do2(p.connect(p.client(1)).Exists(t.Context(), "/kept"))(t)
 	require.True(t, there)
 }

@@ -63,8 +63,7 @@ func TestReleaseLosesVolumes(t *testing.T) {
 		p.start(id, 3)
 	}
 	p.ready(1, 2, 3)
-	_, err := p.connect(p.clients(3)).Create(t.Context(), "/kept", []byte("data"), warren.Persistent)
-	require.NoError(t, err)
+	must.Do(p.connect(p.clients(3)).Create(t.Context(), "/kept", []byte("data"), warren.Persistent))(t)
 	require.NoError(t, p.connect(p.client(1)).Sync(t.Context(), "/"))
 	backup := t.TempDir()
 	must.Output(t, exec.Command(p.binary, "backup", "create", backup, p.volume(1), "--committed", p.client(1)))
@@ -91,14 +90,12 @@ func TestReleaseLosesVolumes(t *testing.T) {
 	}
 	check(3)
 	for id := 1; id <= 3; id++ {
-		data, _, err := p.connect(p.client(id)).Get(t.Context(), "/kept")
-		require.NoError(t, err)
+		data, _ := must.Do2(p.connect(p.client(id)).Get(t.Context(), "/kept"))(t)
 		require.Equal(t, "data", string(data), "server %d", id)
 	}
 
 	// Two volumes are lost at once. The third server runs, without a quorum: nothing is restored beside it.
-	_, err = p.connect(p.clients(3)).Set(t.Context(), "/kept", []byte("newer"), -1)
-	require.NoError(t, err)
+	must.Do(p.connect(p.clients(3)).Set(t.Context(), "/kept", []byte("newer"), -1))(t)
 	for id := 1; id <= 3; id++ {
 		require.NoError(t, p.connect(p.client(id)).Sync(t.Context(), "/"))
 	}

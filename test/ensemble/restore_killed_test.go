@@ -26,16 +26,14 @@ func TestRestoreIsKilled(t *testing.T) {
 	node := cluster.Start(t, cluster.Options{Kind: cluster.Warren, Settings: map[string]string{"tickTime": "500"}})
 	backup := filepath.Join(t.TempDir(), "backup")
 	create := func(path string) {
-		conn, err := wire.Dial(node.Addr(), wire.Options{})
-		require.NoError(t, err)
+		conn := must.Do(wire.Dial(node.Addr(), wire.Options{}))(t)
 		defer conn.Close()
 		conn.MustCreate(t, path, nil, proto.ModePersistent)
 	}
 	has := func(path string) bool {
-		conn, err := wire.Dial(node.Addr(), wire.Options{})
-		require.NoError(t, err)
+		conn := must.Do(wire.Dial(node.Addr(), wire.Options{}))(t)
 		defer conn.Close()
-		_, err = conn.Exists(path, false)
+		_, err := conn.Exists(path, false)
 		if err != nil {
 			require.ErrorIs(t, err, proto.ErrNoNode)
 		}

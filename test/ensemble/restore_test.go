@@ -47,8 +47,7 @@ func newRestored(t *testing.T) *restored {
 		}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.app.Close() })
-	_, err = r.app.Create(ctx, "/here", nil, app.Ephemeral)
-	require.NoError(t, err)
+	must.Do(r.app.Create(ctx, "/here", nil, app.Ephemeral))(t)
 	r.session, _ = r.app.Session()
 	r.run("backup", "create", r.backup, r.nodes[0].DataDir())
 	r.undone = r.eras("since", 2)
@@ -102,12 +101,10 @@ func (r *restored) goesOn() {
 		break
 	}
 	for _, path := range append([]string{"/here"}, r.undone...) {
-		_, there, err := r.app.Exists(r.ctx, path)
-		require.NoError(r.t, err)
+		_, there := must.Do2(r.app.Exists(r.ctx, path))(r.t)
 		require.False(r.t, there, path)
 	}
-	st, there, err := r.app.Exists(r.ctx, "/renewed")
-	require.NoError(r.t, err)
+	st, there := must.Do2(r.app.Exists(r.ctx, "/renewed"))(r.t)
 	require.True(r.t, there)
 	require.Greater(r.t, st.Czxid, r.seen, "a zxid does not come again")
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -96,8 +97,7 @@ func (c *chaos) damagedByZooKeeper() map[*cluster.Node]proto.Zxid {
 	}
 	for _, node := range c.nodes {
 		for _, m := range damages.FindAllStringSubmatch(node.Log(), -1) {
-			n, err := strconv.ParseInt(m[1]+m[2], 10, 64)
-			require.NoError(c.t, err)
+			n := must.Do(strconv.ParseInt(m[1]+m[2], 10, 64))(c.t)
 			zxid := proto.Zxid(n)
 			if _, known := damaged[node]; known {
 				continue
@@ -135,8 +135,7 @@ var follows = regexp.MustCompile(`"state": "FOLLOWING", "phase": "BROADCAST", "l
 func (c *chaos) ledAfter(node *cluster.Node, z proto.Zxid) bool {
 	for _, other := range c.nodes {
 		for _, m := range follows.FindAllStringSubmatch(other.Log(), -1) {
-			epoch, err := strconv.ParseInt(m[2], 10, 64)
-			require.NoError(c.t, err)
+			epoch := must.Do(strconv.ParseInt(m[2], 10, 64))(c.t)
 			if m[1] == fmt.Sprint(node.ID()) && epoch > z.Epoch() {
 				return true
 			}
@@ -179,8 +178,7 @@ func (c *chaos) loggedRightly(node *cluster.Node, z proto.Zxid) bool {
 func (c *chaos) logged(node *cluster.Node, z proto.Zxid) map[proto.Zxid]uint32 {
 	c.t.Helper()
 	dir := filepath.Join(node.DataDir(), "version-2")
-	names, err := wal.Names(vfs.OS(), dir)
-	require.NoError(c.t, err)
+	names := must.Do(wal.Names(vfs.OS(), dir))(c.t)
 	sums := map[proto.Zxid]uint32{}
 	for _, name := range names {
 		// The end of the last file may be half written, and what comes after z is not looked at.

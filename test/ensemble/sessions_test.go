@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -60,31 +61,25 @@ func (c *chaos) localSession(leader, home *cluster.Node, upgrades bool) {
 	t.Helper()
 	what := fmt.Sprintf("session at server %d (%s), led by %d (%s)", home.ID(), home.Kind(),
 		leader.ID(), leader.Kind())
-	conn, err := wire.Dial(home.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 20 * time.Second})
-	require.NoError(t, err, what)
-	_, err = conn.Create(root, nil, proto.ModePersistent)
-	require.NoError(t, err, what)
-	first, err := conn.Exists(root, false)
-	require.NoError(t, err, what)
-	_, err = conn.SetData(root, []byte("x"), 0)
-	require.NoError(t, err, what)
-	second, err := conn.Exists(root, false)
-	require.NoError(t, err, what)
+	conn := must.Do(wire.Dial(home.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 20 * time.Second}))(t, what)
+	must.Do(conn.Create(root, nil, proto.ModePersistent))(t, what)
+	first := must.Do(conn.Exists(root, false))(t, what)
+	must.Do(conn.SetData(root, []byte("x"), 0))(t, what)
+	second := must.Do(conn.Exists(root, false))(t, what)
 	require.Equal(t, first.Czxid+1, second.Mzxid, "%s: no txn but its own", what)
 	for _, other := range c.nodes {
 		if other != home {
-			_, err = c.resumed(other, conn)
+			_, err := c.resumed(other, conn)
 			require.ErrorIs(t, err, wire.ErrRejected, "%s, resumed at server %d (%s) before it is known there", what,
 				other.ID(), other.Kind())
 		}
 	}
 
 	mine := root + "/mine"
-	_, err = conn.Create(mine, nil, proto.ModeEphemeral)
+	_, err := conn.Create(mine, nil, proto.ModeEphemeral)
 	if !upgrades {
 		require.ErrorIs(t, err, proto.ErrEphemeralOnLocalSession, what)
-		_, err = conn.SetData(root, []byte("y"), 1)
-		require.NoError(t, err, "%s is none the worse", what)
+		must.Do(conn.SetData(root, []byte("y"), 1))(t, "%s is none the worse", what)
 		require.NoError(t, conn.CloseSession(), what)
 		return
 	}
@@ -95,11 +90,9 @@ func (c *chaos) localSession(leader, home *cluster.Node, upgrades bool) {
 		}
 		conn.Close()
 		<-conn.Done()
-		conn, err = c.resumed(other, conn)
-		require.NoError(t, err, "%s, resumed at server %d (%s)", what, other.ID(), other.Kind())
+		conn = must.Do(c.resumed(other, conn))(t, "%s, resumed at server %d (%s)", what, other.ID(), other.Kind())
 		require.NoError(t, conn.Sync("/"), what)
-		stat, err := conn.Exists(mine, false)
-		require.NoError(t, err, what)
+		stat := must.Do(conn.Exists(mine, false))(t, what)
 		require.Equal(t, conn.Session(), stat.EphemeralOwner, what)
 	}
 	require.NoError(t, conn.CloseSession(), what)

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -51,12 +52,10 @@ func (c *chaos) order(id int, command, object string) map[string]any {
 	c.t.Helper()
 	for {
 		address := fmt.Sprintf("http://127.0.0.1:%d/commands/%s", c.admin[id], command)
-		r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(object))
-		require.NoError(c.t, err)
+		r := must.Do(http.NewRequest(http.MethodPost, address, strings.NewReader(object)))(c.t)
 		r.Header.Set("Authorization", "digest super:secret")
 		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Do(r)
-		require.NoError(c.t, err)
+		resp := must.Do(client.Do(r))(c.t)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		require.NoError(c.t, err)
@@ -139,8 +138,7 @@ func TestRollingRestartWithDrain(t *testing.T) {
 	for i := range 10 {
 		client, err := warren.New(strings.Join(addrs, ","), warren.WithSessionTimeout(sessionTimeout*time.Millisecond))
 		require.NoError(t, err)
-		path, err := client.Create(t.Context(), fmt.Sprintf("/own-%d", i), nil, warren.Ephemeral)
-		require.NoError(t, err)
+		path := must.Do(client.Create(t.Context(), fmt.Sprintf("/own-%d", i), nil, warren.Ephemeral))(t)
 		running.Go(func() {
 			defer client.Close()
 			for version := int32(0); !stop.Load(); {

@@ -28,20 +28,17 @@ func lag(t *testing.T, leader *cluster.Node, id int, last proto.Zxid) (by proto.
 	nc := must.Dial(t, leader.LearnerAddr())
 	say := func(p peers.Packet) {
 		t.Helper()
-		_, err := nc.Write(p.AppendTo(nil))
-		require.NoError(t, err)
+		must.Do(nc.Write(p.AppendTo(nil)))(t)
 	}
 	in := bufio.NewReader(nc)
 	hear := func() proto.PacketType {
 		t.Helper()
 		var head [16]byte
-		_, err := io.ReadFull(in, head[:])
-		require.NoError(t, err)
+		must.Do(io.ReadFull(in, head[:]))(t)
 		if n := int32(binary.BigEndian.Uint32(head[12:])); n > 0 {
-			_, err = io.CopyN(io.Discard, in, int64(n))
-			require.NoError(t, err)
+			must.Do(io.CopyN(io.Discard, in, int64(n)))(t)
 		}
-		_, err = io.CopyN(io.Discard, in, 4) // no identities
+		_, err := io.CopyN(io.Discard, in, 4) // no identities
 		require.NoError(t, err)
 		return proto.PacketType(binary.BigEndian.Uint32(head[:]))
 	}

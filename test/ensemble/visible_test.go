@@ -31,8 +31,7 @@ func adminSettings(t *testing.T, settings map[string]string) (port int) {
 // fetch asks the admin server of a Warren server.
 func (c *chaos) fetch(node *cluster.Node, path string) (status int, text string) {
 	c.t.Helper()
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", c.admin[node.ID()], path))
-	require.NoError(c.t, err)
+	response := must.Do(http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", c.admin[node.ID()], path)))(c.t)
 	defer response.Body.Close()
 	body := must.ReadAll(c.t, response.Body)
 	return response.StatusCode, string(body)

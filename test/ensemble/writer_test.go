@@ -16,6 +16,7 @@ import (
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -117,15 +118,13 @@ type ack struct{ sent, acked time.Time }
 func startWriters(t testing.TB, nodes []*cluster.Node) []*writer {
 	t.Helper()
 	addrs := cluster.Addrs(nodes)
-	conn, err := wire.Dial(addrs[0], wire.Options{})
-	require.NoError(t, err)
+	conn := must.Do(wire.Dial(addrs[0], wire.Options{}))(t)
 	defer conn.Close()
 	for _, path := range []string{"/raw", "/client"} {
 		conn.MustCreate(t, path, nil, proto.ModePersistent)
 	}
 	require.NoError(t, conn.CloseSession())
-	own, err := newClientSetter("/client", addrs)
-	require.NoError(t, err)
+	own := must.Do(newClientSetter("/client", addrs))(t)
 	writers := []*writer{
 		{name: "bare loop", setter: newRawSetter("/raw", addrs)},
 		{name: "client package", setter: own},

@@ -94,8 +94,7 @@ func build(t *testing.T, module string, flags ...string) string {
 	program := filepath.Join(t.TempDir(), "run")
 	must.Output(t, exec.CommandContext(t.Context(), "go",
 		slices.Concat([]string{"build", "-o", program}, flags, []string{"./run"})...))
-	info, err := buildinfo.ReadFile(program)
-	require.NoError(t, err)
+	info := must.Do(buildinfo.ReadFile(program))(t)
 	for _, m := range []string{theirs, ours} {
 		isThere := slices.ContainsFunc(info.Deps, func(d *debug.Module) bool { return d.Path == m })
 		require.Equal(t, m == module, isThere, "is %s in the program that was built with %s?", m, module)
@@ -129,8 +128,7 @@ func overlay(t *testing.T) string {
 		replace[from] = filepath.Join(dir, filepath.Base(name))
 		require.NoError(t, os.WriteFile(replace[from], moved, 0o600))
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	text := must.Do(json.Marshal(map[string]any{"Replace": replace}))(t)
 	name := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(name, text, 0o600))
 	return name
@@ -142,8 +140,7 @@ func run(t *testing.T, program, addr, prefix string) (seen map[string][]string) 
 	var said bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, addr, prefix)
 	cmd.Stderr = &said
-	out, err := cmd.Output()
-	require.NoError(t, err, "the program says:\n%s", &said)
+	out := must.Do(cmd.Output())(t, "the program says:\n%s", &said)
 	require.NoError(t, json.Unmarshal(out, &seen))
 	return seen
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // cluster is a cluster with some secrets, for templates that look for them.
@@ -31,30 +33,23 @@ func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableRes
 // upgradeIn renders an upgrade of a release that has these secrets.
 func upgradeIn(t *testing.T, values string, secrets ...corev1.Secret) []object {
 	t.Helper()
-	c, err := load(ours)
-	require.NoError(t, err)
-	own, err := chartutil.ReadValues([]byte(values))
-	require.NoError(t, err)
+	c := must.Do(load(ours))(t)
+	own := must.Do(chartutil.ReadValues([]byte(values)))(t)
 	require.NoError(t, chartutil.ProcessDependencies(c, own))
-	all, err := chartutil.ToRenderValues(c, own, upgraded("rel"), chartutil.DefaultCapabilities)
-	require.NoError(t, err)
+	all := must.Do(chartutil.ToRenderValues(c, own, upgraded("rel"), chartutil.DefaultCapabilities))(t)
 	var there cluster
 	for i := range secrets {
 		secrets[i].Namespace = "ns"
 		there = append(there, &secrets[i])
 	}
-	objects, err := renderFiles(engine.RenderWithClientProvider(c, all, there))
-	require.NoError(t, err)
-	return objects
+	return must.Do(renderFiles(engine.RenderWithClientProvider(c, all, there)))(t)
 }
 
 func parsed(t *testing.T, text []byte) *x509.Certificate {
 	t.Helper()
 	block, _ := pem.Decode(text)
 	require.NotNil(t, block)
-	c, err := x509.ParseCertificate(block.Bytes)
-	require.NoError(t, err)
-	return c
+	return must.Do(x509.ParseCertificate(block.Bytes))(t)
 }
 
 // A certificate that the chart has made stays for half a year, and is then replaced by one of the same authority: who
@@ -79,8 +74,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	require.Equal(t, own.Data["ca.crt"], renewed.Data["ca.crt"])
 	trusted := x509.NewCertPool()
 	trusted.AddCert(parsed(t, own.Data["ca.crt"]))
-	_, err := parsed(t, renewed.Data["tls.crt"]).Verify(x509.VerifyOptions{Roots: trusted, DNSName: "localhost"})
-	require.NoError(t, err)
+	must.Do(parsed(t, renewed.Data["tls.crt"]).Verify(x509.VerifyOptions{Roots: trusted, DNSName: "localhost"}))(t)
 	made, err := strconv.ParseInt(string(as[corev1.Secret](t, later, "Secret", "-quorum-ca").Data["made"]), 10, 64)
 	require.NoError(t, err)
 	require.Less(t, time.Since(time.Unix(made, 0)), time.Hour)

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const ours = "../../deploy/helm/warren"
@@ -73,8 +74,7 @@ func allSets() map[string]string {
 
 func TestLint(t *testing.T) {
 	for name, text := range allSets() {
-		values, err := chartutil.ReadValues([]byte(text))
-		require.NoError(t, err, name)
+		values := must.Do(chartutil.ReadValues([]byte(text)))(t, name)
 		for _, m := range lint.All(ours, values, "ns", true).Messages {
 			require.Less(t, m.Severity, support.WarningSev, "%s: %s", name, m)
 		}
@@ -89,13 +89,9 @@ func renderSet(t *testing.T, values string) []object {
 
 func renderAs(t *testing.T, release chartutil.ReleaseOptions, values string) []object {
 	t.Helper()
-	c, err := load(ours)
-	require.NoError(t, err)
-	own, err := chartutil.ReadValues([]byte(values))
-	require.NoError(t, err)
-	objects, err := render(c, release, own)
-	require.NoError(t, err)
-	return objects
+	c := must.Do(load(ours))(t)
+	own := must.Do(chartutil.ReadValues([]byte(values)))(t)
+	return must.Do(render(c, release, own))(t)
 }
 
 // as returns the only object of a kind, whose name has an ending, with Kubernetes' own type.
@@ -106,8 +102,7 @@ func as[T any](t *testing.T, objects []object, kind, ending string) (into T) {
 		if o.kind != kind || !strings.HasSuffix(o.name, ending) {
 			continue
 		}
-		text, err := yaml.Marshal(o.fields)
-		require.NoError(t, err)
+		text := must.Do(yaml.Marshal(o.fields))(t)
 		require.NoError(t, yaml.UnmarshalStrict(text, &into))
 		found++
 	}
@@ -215,8 +210,7 @@ func TestEnvironmentIsAConfiguration(t *testing.T) {
 			env = append(env, e.Name+"="+e.Value)
 		}
 		im = config.NewImage(env)
-		cfg, _, err := config.Parse(strings.NewReader(im.Text), "zoo.cfg")
-		require.NoError(t, err)
+		cfg, _ = must.Do2(config.Parse(strings.NewReader(im.Text), "zoo.cfg"))(t)
 		return cfg, im, env
 	}
 	cfg, im, _ := pods(valueSets["defaults"])
@@ -487,24 +481,20 @@ func TestMonitoring(t *testing.T) {
 
 	// Without rules of the user, those that Prometheus' own engine has tested; and the dashboard.
 	objects = renderSet(t, "metrics: { enabled: true, prometheusRule: { enabled: true } }")
-	shipped, err := os.ReadFile("../../deploy/prometheus/warren.rules.yml")
-	require.NoError(t, err)
+	shipped := must.ReadFile(t, "../../deploy/prometheus/warren.rules.yml")
 	var want monitoringv1.PrometheusRuleSpec
 	require.NoError(t, yaml.UnmarshalStrict(shipped, &want))
 	require.Equal(t, want, as[monitoringv1.PrometheusRule](t, objects, "PrometheusRule", "").Spec)
-	dashboard, err := os.ReadFile("../../deploy/grafana/warren.json")
-	require.NoError(t, err)
+	dashboard := must.ReadFile(t, "../../deploy/grafana/warren.json")
 	config := as[corev1.ConfigMap](t, objects, "ConfigMap", "-dashboard")
 	require.JSONEq(t, string(dashboard), config.Data["warren.json"])
 	require.Equal(t, "1", config.Labels["grafana_dashboard"])
 
-	c, err := load(ours)
-	require.NoError(t, err)
+	c := must.Do(load(ours))(t)
 	for _, text := range []string{"serviceMonitor: { enabled: true, tlsConfig: { skipVerify: true } }",
 		"prometheusRule: { enabled: true, rules: [{ alert: A, expression: up == 0 }] }"} {
-		values, err := chartutil.ReadValues([]byte("metrics: { enabled: true, " + text + " }"))
-		require.NoError(t, err)
-		_, err = render(c, installed("rel"), values)
+		values := must.Do(chartutil.ReadValues([]byte("metrics: { enabled: true, " + text + " }")))(t)
+		_, err := render(c, installed("rel"), values)
 		require.ErrorContains(t, err, "unknown field", text)
 	}
 }
@@ -539,27 +529,23 @@ func schemaOf(path string, value any) map[string]any {
 
 // The schema is made of values.yaml. A parent chart may switch this one on by the key enabled.
 func TestSchemaIsThatOfTheValues(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(ours, "values.yaml"))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(ours, "values.yaml"))
 	var values map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &values))
 	schema := schemaOf("", values)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["properties"].(map[string]any)["enabled"] = map[string]any{}
-	want, err := json.MarshalIndent(schema, "", "  ")
-	require.NoError(t, err)
+	want := must.Do(json.MarshalIndent(schema, "", "  "))(t)
 	file := filepath.Join(ours, "values.schema.json")
 	if *update {
 		require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
 	}
-	have, err := os.ReadFile(file)
-	require.NoError(t, err)
+	have := must.ReadFile(t, file)
 	require.Equal(t, string(want)+"\n", string(have), "the schema is old: go test -run Schema -update")
 }
 
 func TestValuesThatAreRefused(t *testing.T) {
-	c, err := load(ours)
-	require.NoError(t, err)
+	c := must.Do(load(ours))(t)
 	for text, want := range map[string]string{
 		"auth: { client: { enabled: true } }": "auth.client.enabled needs " +
 			"auth.client.clientUser",
@@ -588,17 +574,15 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"replicaCount: many":                 "replicaCount",
 		"metrics: { enabled: 'no' }":         "enabled",
 	} {
-		values, err := chartutil.ReadValues([]byte(text))
-		require.NoError(t, err)
-		_, err = render(c, installed("rel"), values)
+		values := must.Do(chartutil.ReadValues([]byte(text)))(t)
+		_, err := render(c, installed("rel"), values)
 		require.ErrorContains(t, err, want)
 	}
 }
 
 // TestReadmeHasEveryValue compares the table of the README with values.yaml and the comments there.
 func TestReadmeHasEveryValue(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(ours, "values.yaml"))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(ours, "values.yaml"))
 	var document yamlnode.Node
 	require.NoError(t, yamlnode.Unmarshal(text, &document))
 	var table strings.Builder
@@ -616,8 +600,7 @@ func TestReadmeHasEveryValue(t *testing.T) {
 			shown := *value
 			shown.LineComment, shown.HeadComment, shown.FootComment = "", "", ""
 			shown.Style |= yamlnode.FlowStyle
-			out, err := yamlnode.Marshal(&shown)
-			require.NoError(t, err)
+			out := must.Do(yamlnode.Marshal(&shown))(t)
 			meaning := value.LineComment
 			if meaning == "" {
 				meaning = key.LineComment
@@ -629,8 +612,7 @@ func TestReadmeHasEveryValue(t *testing.T) {
 	walk("", document.Content[0])
 
 	file := filepath.Join(ours, "README.md")
-	readme, err := os.ReadFile(file)
-	require.NoError(t, err)
+	readme := must.ReadFile(t, file)
 	before, _, found := bytes.Cut(readme, []byte("| value | default | meaning |\n"))
 	require.True(t, found)
 	whole := string(before) + table.String()
@@ -643,8 +625,7 @@ func TestReadmeHasEveryValue(t *testing.T) {
 
 // Each difference from the original chart that TestLikeBitnami accepts is told in the README.
 func TestReadmeHasDifferences(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(ours, "README.md"))
-	require.NoError(t, err)
+	readme := must.ReadFile(t, filepath.Join(ours, "README.md"))
 	reasons := map[string]bool{}
 	for _, a := range accepted {
 		reasons[a.why] = true

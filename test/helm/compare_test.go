@@ -14,6 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The comparison reads charts of others, which are not in this repository. `make helm BITNAMI=... DEPENDENT=...`
@@ -32,10 +34,8 @@ func theirs(t *testing.T) *chart.Chart {
 	if folder == "" {
 		t.Skip(bitnamiFolder + " names no checkout of github.com/bitnami/charts")
 	}
-	c, err := load(filepath.Join(folder, "bitnami", "zookeeper"))
-	require.NoError(t, err)
-	common, err := load(filepath.Join(folder, "bitnami", "common"))
-	require.NoError(t, err)
+	c := must.Do(load(filepath.Join(folder, "bitnami", "zookeeper")))(t)
+	common := must.Do(load(filepath.Join(folder, "bitnami", "common")))(t)
 	c.AddDependency(common)
 	return c
 }
@@ -146,17 +146,14 @@ func matches(pattern, path string) bool {
 // compare renders both charts with the same values, and returns the differences that are not accepted.
 func compare(t *testing.T, release string, values map[string]any, used map[string]bool) (differences []string) {
 	t.Helper()
-	text, err := yaml.Marshal(values)
-	require.NoError(t, err)
+	text := must.Do(yaml.Marshal(values))(t)
 	rendered := func(c *chart.Chart) map[string]string {
 		var own map[string]any
 		require.NoError(t, yaml.Unmarshal(text, &own))
-		objects, err := render(c, installed(release), own)
-		require.NoError(t, err)
+		objects := must.Do(render(c, installed(release), own))(t)
 		return leaves(objects)
 	}
-	our, err := load(ours)
-	require.NoError(t, err)
+	our := must.Do(load(ours))(t)
 	x, y := rendered(theirs(t)), rendered(our)
 	paths := maps.Clone(x)
 	maps.Copy(paths, y)
@@ -262,8 +259,7 @@ networkPolicy: { allowExternal: false, allowExternalEgress: false, ingressNSMatc
 func TestLikeBitnami(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(valueSets)) {
-		values, err := chartutil.ReadValues([]byte(valueSets[name]))
-		require.NoError(t, err, name)
+		values := must.Do(chartutil.ReadValues([]byte(valueSets[name])))(t, name)
 		for _, release := range []string{"rel", "my-zookeeper"} {
 			for _, d := range compare(t, release, values, used) {
 				t.Errorf("%s: %s: %s", name, release, d)
@@ -286,10 +282,8 @@ func TestLikeBitnamiForDependents(t *testing.T) {
 	for _, one := range strings.Split(list, ",") {
 		file, key, found := strings.Cut(one, ":")
 		require.True(t, found, "%s names no key", one)
-		values, err := chartutil.ReadValuesFile(file)
-		require.NoError(t, err)
-		own, err := values.Table(key)
-		require.NoError(t, err)
+		values := must.Do(chartutil.ReadValuesFile(file))(t)
+		own := must.Do(values.Table(key))(t)
 		require.NotEmpty(t, own)
 		withoutNulls(own)                           // their chart does not render without a registry
 		global, _ := own["global"].(map[string]any) // nor with images that are not its own
@@ -314,8 +308,7 @@ func withoutNulls(values map[string]any) {
 
 // TestHasEveryValue finds keys of their values that ours do not have.
 func TestHasEveryValue(t *testing.T) {
-	our, err := load(ours)
-	require.NoError(t, err)
+	our := must.Do(load(ours))(t)
 	var missing func(path string, theirs, ours map[string]any)
 	missing = func(path string, theirs, ours map[string]any) {
 		for key, value := range theirs {

@@ -11,33 +11,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func curatorSharedCount(m *meeting) {
 	n := recipes.NewCounter(m.c, m.root)
 	m.java.do("7", "count %s 7", m.root)
-	got, err := n.Add(m.ctx(), 5)
-	require.NoError(m, err)
+	got := must.Do(n.Add(m.ctx(), 5))(m)
 	require.EqualValues(m, 12, got)
 	m.java.do("12", "count %s 0", m.root)
 	m.java.do("-3", "count %s 0 -3", m.root)
-	got, err = n.Get(m.ctx())
-	require.NoError(m, err)
+	got = must.Do(n.Get(m.ctx()))(m)
 	require.EqualValues(m, -3, got)
 }
 
 func curatorSharedValue(m *meeting) {
 	v := recipes.NewSharedValue(m.c, m.root)
 	m.java.do("seed", "value %s seed", m.root)
-	seen, err := v.Seed(m.ctx(), []byte("mine"))
-	require.NoError(m, err)
+	seen := must.Do(v.Seed(m.ctx(), []byte("mine")))(m)
 	require.Equal(m, "seed", string(seen.Data))
 	m.java.do("java", "value %s seed java", m.root)
-	now, isSet, err := v.TrySet(m.ctx(), seen, []byte("go"))
-	require.NoError(m, err)
+	now, isSet := must.Do2(v.TrySet(m.ctx(), seen, []byte("go")))(m)
 	require.False(m, isSet, "Java was faster")
-	_, isSet, err = v.TrySet(m.ctx(), now, []byte("go"))
-	require.NoError(m, err)
+	_, isSet = must.Do2(v.TrySet(m.ctx(), now, []byte("go")))(m)
 	require.True(m, isSet)
 	m.java.do("go", "value %s seed", m.root)
 }
@@ -46,20 +42,17 @@ func curatorAtomic(m *meeting) {
 	long, integer := recipes.NewAtomicLong(m.c, m.root+"-long"), recipes.NewCounter(m.c, m.root+"-integer")
 	require.NoError(m, long.Set(m.ctx(), 1<<40))
 	m.java.do(fmt.Sprint(1<<40+5), "long %s-long 5", m.root)
-	sum, err := long.Add(m.ctx(), -6)
-	require.NoError(m, err)
+	sum := must.Do(long.Add(m.ctx(), -6))(m)
 	require.EqualValues(m, 1<<40-1, sum)
 	m.java.do("4", "integer %s-integer 4", m.root)
-	n, err := integer.Add(m.ctx(), -5)
-	require.NoError(m, err)
+	n := must.Do(integer.Add(m.ctx(), -5))(m)
 	require.EqualValues(m, -1, n)
 	m.java.do("-2", "integer %s-integer -1", m.root)
 }
 
 func curatorGroupMember(m *meeting) {
 	g := recipes.NewGroup(m.c, m.root)
-	n, err := g.Join(m.ctx(), "go", []byte("1"))
-	require.NoError(m, err)
+	n := must.Do(g.Join(m.ctx(), "go", []byte("1")))(m)
 	m.java.do("", "join %s java 2", m.root)
 	for members, err := range g.Follow(m.ctx()) {
 		require.NoError(m, err)
@@ -96,8 +89,7 @@ func (m *meeting) taken(n int, take func() (*recipes.Delivery, error)) string {
 	m.Helper()
 	var items []string
 	for range n {
-		d, err := take()
-		require.NoError(m, err)
+		d := must.Do(take())(m)
 		for _, item := range d.Items {
 			items = append(items, string(item))
 		}
@@ -121,8 +113,7 @@ func curatorQueue(m *meeting) {
 
 	// What Go is at Java leaves alone.
 	require.NoError(m, q.Put(m.ctx(), []byte("mine")))
-	d, err := q.Take(m.ctx())
-	require.NoError(m, err)
+	d := must.Do(q.Take(m.ctx()))(m)
 	require.NoError(m, q.Put(m.ctx(), []byte("free")))
 	m.java.do("free", "take queue %s 1 1", m.root)
 	require.NoError(m, d.Context().Err())
@@ -151,8 +142,7 @@ func curatorDelayQueue(m *meeting) {
 	m.java.do("", "put delay %s %d never", m.root, soon.Add(time.Hour).UnixMilli())
 	require.Equal(m, "past,soon", m.taken(2, func() (*recipes.Delivery, error) { return q.Take(m.ctx()) }))
 	require.False(m, time.Now().Before(soon))
-	n, err := q.Len(m.ctx())
-	require.NoError(m, err)
+	n := must.Do(q.Len(m.ctx()))(m)
 	require.Equal(m, 1, n)
 	soon = time.Now().Add(500 * time.Millisecond)
 	require.NoError(m, q.Put(m.ctx(), soon, []byte("go")))
@@ -162,12 +152,10 @@ func curatorDelayQueue(m *meeting) {
 
 func curatorDiscovery(m *meeting) {
 	d := recipes.NewDiscovery(m.c, m.root)
-	uri, err := recipes.ParseURISpec("{scheme}://{address}:{ssl-port}/{name}/{id}")
-	require.NoError(m, err)
-	mine, err := d.Register(m.ctx(),
+	uri := must.Do(recipes.ParseURISpec("{scheme}://{address}:{ssl-port}/{name}/{id}"))(m)
+	mine := must.Do(d.Register(m.ctx(),
 		recipes.Instance{Name: "web", ID: "go", Address: "10.0.0.2", Port: 80, SSLPort: 443, URI: uri,
-			Payload: json.RawMessage(`{"@class":"Agent$Payload","zone":"z2","weight":4}`)})
-	require.NoError(m, err)
+			Payload: json.RawMessage(`{"@class":"Agent$Payload","zone":"z2","weight":4}`)}))(m)
 	m.java.do("", "register %s web java DYNAMIC 8080", m.root)
 	m.java.do("", "register %s web numbered DYNAMIC_SEQUENTIAL 8081", m.root)
 	m.java.do("", "register %s mail fixed STATIC 25", m.root)
@@ -177,19 +165,16 @@ func curatorDiscovery(m *meeting) {
 		"numbered|10.0.0.1|8081|null|DYNAMIC_SEQUENTIAL|true|z13|http://10.0.0.1:8081/java", "query %s web", m.root)
 	m.java.do("go", "pick %s web go", m.root)
 
-	names, err := d.Services(m.ctx())
-	require.NoError(m, err)
+	names := must.Do(d.Services(m.ctx()))(m)
 	require.Equal(m, []string{"mail", "web"}, names)
-	instances, err := d.Instances(m.ctx(), "web")
-	require.NoError(m, err)
+	instances := must.Do(d.Instances(m.ctx(), "web"))(m)
 	require.Len(m, instances, 3)
 	require.Equal(m, "java", instances[1].ID)
 	require.Equal(m, "http://10.0.0.1:8080/java", instances[1].BuildURI(nil))
 	require.JSONEq(m, `{"@class":"Agent$Payload","zone":"z1","weight":3}`, string(instances[1].Payload))
 	require.Equal(m, recipes.DynamicSequential, instances[2].Type)
 
-	p, err := d.Provider(m.ctx(), "web", recipes.RoundRobin())
-	require.NoError(m, err)
+	p := must.Do(d.Provider(m.ctx(), "web", recipes.RoundRobin()))(m)
 	defer p.Close()
 	require.Len(m, p.Instances(), 3)
 	m.java.do("", "unregister %s java", m.root)

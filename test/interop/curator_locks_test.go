@@ -21,8 +21,7 @@ type lock func(ctx context.Context) (*recipes.Hold, error)
 // znode.
 func (m *meeting) exclude(kind, path string, lock, try lock) {
 	m.Helper()
-	h, err := lock(m.ctx())
-	require.NoError(m, err)
+	h := must.Do(lock(m.ctx()))(m)
 	m.java.do("false", "trylock %s %s", kind, path)
 	m.java.start("lock %s %s", kind, path)
 	m.awaitChildren(path, 2)
@@ -30,7 +29,7 @@ func (m *meeting) exclude(kind, path string, lock, try lock) {
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.await("true")
 
-	_, err = try(m.ctx())
+	_, err := try(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
 	granted := make(chan *recipes.Hold, 1)
 	go func() {
@@ -49,22 +48,17 @@ func (m *meeting) exclude(kind, path string, lock, try lock) {
 
 	const rounds = 40
 	counter := path + "-counter"
-	_, err = m.c.Create(m.ctx(), counter, []byte("0"), client.Persistent)
-	require.NoError(m, err)
+	must.Do(m.c.Create(m.ctx(), counter, []byte("0"), client.Persistent))(m)
 	m.java.start("increment %s %s %s %d", kind, path, counter, rounds)
 	for range rounds {
-		h, err := lock(m.ctx())
-		require.NoError(m, err)
-		data, _, err := m.c.Get(m.ctx(), counter)
-		require.NoError(m, err)
+		h := must.Do(lock(m.ctx()))(m)
+		data, _ := must.Do2(m.c.Get(m.ctx(), counter))(m)
 		n := must.Atoi(m, string(data))
-		_, err = m.c.Set(m.ctx(), counter, []byte(strconv.Itoa(n+1)), client.AnyVersion)
-		require.NoError(m, err)
+		must.Do(m.c.Set(m.ctx(), counter, []byte(strconv.Itoa(n+1)), client.AnyVersion))(m)
 		require.NoError(m, h.Release(m.ctx()))
 	}
 	m.java.await("")
-	data, _, err := m.c.Get(m.ctx(), counter)
-	require.NoError(m, err)
+	data, _ := must.Do2(m.c.Get(m.ctx(), counter))(m)
 	require.Equal(m, strconv.Itoa(2*rounds), string(data))
 }
 
@@ -77,16 +71,14 @@ func curatorReadWriteLock(m *meeting) {
 	l := recipes.NewRWMutex(m.c, m.root)
 	m.exclude("write", m.root, l.Lock, l.TryLock)
 
-	r, err := l.RLock(m.ctx())
-	require.NoError(m, err)
+	r := must.Do(l.RLock(m.ctx()))(m)
 	m.java.do("true", "trylock read %s", m.root)
-	_, err = l.TryLock(m.ctx())
+	_, err := l.TryLock(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
 	require.NoError(m, r.Release(m.ctx()))
 	_, err = l.TryLock(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy, "Java reads")
-	r, err = l.TryRLock(m.ctx())
-	require.NoError(m, err)
+	r = must.Do(l.TryRLock(m.ctx()))(m)
 	m.java.do("", "unlock read %s", m.root)
 	m.java.do("false", "trylock write %s", m.root)
 	m.java.start("lock write %s", m.root)
@@ -102,24 +94,21 @@ func curatorReadWriteLock(m *meeting) {
 
 func curatorMultiLock(m *meeting) {
 	l := recipes.NewMultiMutex(m.c, []string{m.root + "/a", m.root + "/b"})
-	h, err := l.Lock(m.ctx())
-	require.NoError(m, err)
+	h := must.Do(l.Lock(m.ctx()))(m)
 	m.java.do("false", "trylock multi %s", m.root)
 	m.java.do("false", "trylock mutex %s/b", m.root)
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.do("true", "trylock multi %s", m.root)
-	_, err = l.TryLock(m.ctx())
+	_, err := l.TryLock(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
 	m.java.do("", "unlock multi %s", m.root)
-	h, err = l.TryLock(m.ctx())
-	require.NoError(m, err)
+	h = must.Do(l.TryLock(m.ctx()))(m)
 	require.NoError(m, h.Release(m.ctx()))
 }
 
 func curatorRevoker(m *meeting) {
 	l := recipes.NewMutex(m.c, m.root)
-	h, err := l.Lock(m.ctx())
-	require.NoError(m, err)
+	h := must.Do(l.Lock(m.ctx()))(m)
 	m.java.do("", "revoke %s", m.root)
 	select {
 	case <-h.Revoked():
@@ -131,8 +120,7 @@ func curatorRevoker(m *meeting) {
 
 	m.java.do("", "revocable %s", m.root)
 	m.java.do("true", "lock mutex %s", m.root)
-	contenders, err := l.Contenders(m.ctx())
-	require.NoError(m, err)
+	contenders := must.Do(l.Contenders(m.ctx()))(m)
 	require.Len(m, contenders, 1)
 	require.NoError(m, recipes.Revoke(m.ctx(), m.c, contenders[0].Path))
 	m.java.do("revoked", "revoked %s", m.root)
@@ -141,10 +129,9 @@ func curatorRevoker(m *meeting) {
 
 func curatorSemaphore(m *meeting) {
 	s := recipes.NewSemaphore(m.c, m.root, 2)
-	first, err := s.Acquire(m.ctx())
-	require.NoError(m, err)
+	first := must.Do(s.Acquire(m.ctx()))(m)
 	m.java.do("true", "permit %s 2 try", m.root)
-	_, err = s.TryAcquire(m.ctx())
+	_, err := s.TryAcquire(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
 	granted := make(chan *recipes.Hold, 1)
 	go func() {
@@ -170,19 +157,16 @@ func curatorSemaphore(m *meeting) {
 
 func curatorLeaderLatch(m *meeting) {
 	e := recipes.NewLatch(m.c, m.root, "go")
-	h, err := e.Campaign(m.ctx())
-	require.NoError(m, err)
+	h := must.Do(e.Campaign(m.ctx()))(m)
 	m.java.do("", "latch %s java", m.root)
 	m.java.do("false", "leads %s 300", m.root)
 	m.java.do("go", "leader %s", m.root)
-	participants, err := e.Participants(m.ctx())
-	require.NoError(m, err)
+	participants := must.Do(e.Participants(m.ctx()))(m)
 	require.Len(m, participants, 2)
 	require.Equal(m, "java", string(participants[1].Data))
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.do("true", "leads %s 60000", m.root)
-	leader, err := e.Leader(m.ctx())
-	require.NoError(m, err)
+	leader := must.Do(e.Leader(m.ctx()))(m)
 	require.Equal(m, "java", leader.ID)
 	require.Greater(m, leader.Token, h.Token())
 	ended := make(chan error, 1)
@@ -197,15 +181,13 @@ func curatorLeaderLatch(m *meeting) {
 
 func curatorLeaderSelector(m *meeting) {
 	e := recipes.NewSelector(m.c, m.root, "go")
-	h, err := e.Campaign(m.ctx())
-	require.NoError(m, err)
+	h := must.Do(e.Campaign(m.ctx()))(m)
 	m.java.do("", "select %s java", m.root)
 	m.awaitChildren(m.root, 2)
 	m.java.do("null", "selected %s 300", m.root)
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.do("leads", "selected %s 60000", m.root)
-	leader, err := e.Leader(m.ctx())
-	require.NoError(m, err)
+	leader := must.Do(e.Leader(m.ctx()))(m)
 	require.Equal(m, "java", leader.ID)
 	granted := make(chan *recipes.Hold, 1)
 	go func() {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // curatorJars are what the program needs, in Debian's folder.
@@ -50,10 +51,8 @@ func startAgent(t *testing.T, classes, server string) *agent {
 		curatorClassPath(classes), "Agent", server)
 	a := &agent{t: t, answers: make(chan string, 1), stderr: new(bytes.Buffer)}
 	cmd.Stderr = a.stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Do(cmd.StdinPipe())(t)
+	out := must.Do(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	a.in = in
 	go func() {
@@ -75,8 +74,7 @@ func startAgent(t *testing.T, classes, server string) *agent {
 // start tells the program to do something and does not wait.
 func (a *agent) start(format string, args ...any) {
 	a.t.Helper()
-	_, err := fmt.Fprintf(a.in, format+"\n", args...)
-	require.NoError(a.t, err, "%s", a.stderr)
+	must.Do(fmt.Fprintf(a.in, format+"\n", args...))(a.t, "%s", a.stderr)
 }
 
 // await expects what start has begun to end with a result.

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -86,8 +85,7 @@ func runDifferential(t *testing.T, seed uint64) {
 	r := &run{pair: newPair(left, right, sessionCount+1), gen: newGenerator(seed, ttl), replies: map[string]int{}}
 	defer r.close()
 	if *traceFlag != "" {
-		f, err := os.Create(*traceFlag)
-		require.NoError(t, err)
+		f := must.Do(os.Create(*traceFlag))(t)
 		defer f.Close()
 		r.traceTo = f
 	}

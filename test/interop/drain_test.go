@@ -36,8 +36,7 @@ func TestDrainedServers(t *testing.T) {
 	loads := []load{{8, 50 * time.Millisecond, 1}, {8, 300 * time.Millisecond, 1}, {8, 0, 1}, {8, 0, 16}}
 	if *drainLoad != "" {
 		var ms, window int
-		_, err := fmt.Sscanf(*drainLoad, "%d,%d", &ms, &window)
-		require.NoError(t, err)
+		must.Do(fmt.Sscanf(*drainLoad, "%d,%d", &ms, &window))(t)
 		loads = []load{{8, time.Duration(ms) * time.Millisecond, window}}
 	}
 	for _, l := range loads {
@@ -102,8 +101,7 @@ func TestUnaskedPingReplies(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T, node *cluster.Node, addr string){
 		"Java": runJava, "kazoo": runKazoo, "C": runC,
 		"go-zookeeper": func(t *testing.T, node *cluster.Node, addr string) {
-			conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quiet{}))
-			require.NoError(t, err)
+			conn, events := must.Do2(zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quiet{})))(t)
 			defer conn.Close()
 			awaitState(t, events, zk.StateHasSession)
 			session := conn.SessionID()

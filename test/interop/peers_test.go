@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/zab"
 )
@@ -41,10 +42,8 @@ type puppet struct {
 
 func newPuppet(t *testing.T, id proto.ServerID, members []peers.Member) *puppet {
 	p := &puppet{t: t, id: id, ups: map[proto.ServerID]int{}}
-	var err error
-	p.Peers, err = peers.New(peers.Config{ID: id, Members: members, Handler: p, Limits: peers.DefaultLimits(),
-		Timeouts: peers.DefaultTimeouts(2*time.Second, 10, 5)})
-	require.NoError(t, err)
+	p.Peers = must.Do(peers.New(peers.Config{ID: id, Members: members, Handler: p, Limits: peers.DefaultLimits(),
+		Timeouts: peers.DefaultTimeouts(2*time.Second, 10, 5)}))(t)
 	p.Start()
 	t.Cleanup(p.Stop)
 	return p

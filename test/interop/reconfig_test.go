@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -109,10 +110,10 @@ func TestReconfigByClients(t *testing.T) {
 			return output("/usr/bin/python3", "-c", kazooReconfig, addr, join, leave, all)
 		},
 		"go-zookeeper": func(join, leave, all string) string {
-			conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
-			require.NoError(t, err)
+			conn, _ := must.Do2(zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false)))(t)
 			defer conn.Close()
 			var stat *zk.Stat
+			var err error
 			if all != "" {
 				stat, err = conn.Reconfig(strings.Split(all, ","), -1)
 			} else {
@@ -120,8 +121,7 @@ func TestReconfigByClients(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.EqualValues(t, -1, stat.Version)
-			data, _, err := conn.Get("/zookeeper/config")
-			require.NoError(t, err)
+			data, _ := must.Do2(conn.Get("/zookeeper/config"))(t)
 			return string(data)
 		},
 	}
@@ -200,8 +200,7 @@ func TestReconfigErrorsCompared(t *testing.T) {
 		nodes := startChanging(t, kind)
 		c := wire.Open(t, nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
 		for _, r := range reconfigRequests(nodes) {
-			reply, err := c.Do(r.Request)
-			require.NoError(t, err, r.name)
+			reply := must.Do(c.Do(r.Request))(t, r.name)
 			switch code := reply.Header.Err; {
 			case kind == cluster.ZooKeeper:
 				theirs[r.name] = code

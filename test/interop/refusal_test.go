@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -27,8 +28,7 @@ func TestHazards(t *testing.T) {
 			0, -1, proto.OpCheck, proto.OpDeleteContainer, proto.OpCreateSession, 10, 99,
 		} {
 			conn := dial(t, node, wire.Options{})
-			reply, err := conn.Do(wire.Request{Op: op, Body: wire.Check("/", -1).Body})
-			require.NoError(t, err, "%v", op)
+			reply := must.Do(conn.Do(wire.Request{Op: op, Body: wire.Check("/", -1).Body}))(t, "%v", op)
 			require.Equal(t, proto.ErrUnimplemented, reply.Header.Err, "%v", op)
 			require.Equal(t, proto.Zxid(-1), reply.Header.Zxid, "%v", op)
 			require.NoError(t, conn.WaitClosed(), "%v", op)
@@ -41,8 +41,7 @@ func TestHazards(t *testing.T) {
 		null := wire.Request{Op: proto.OpCreate, Body: (&proto.CreateRequest{Acl: wire.OpenACL}).AppendTo(nil)}
 		reply := conn.MustDo(t, null)
 		require.Equal(t, proto.ErrBadArguments, reply.Header.Err)
-		slots, err := conn.Multi(null, wire.Create("/never", nil, wire.OpenACL, 0))
-		require.NoError(t, err)
+		slots := must.Do(conn.Multi(null, wire.Create("/never", nil, wire.OpenACL, 0)))(t)
 		require.Equal(t, proto.ErrBadArguments, slots[0].Err)
 		require.Equal(t, proto.ErrRuntimeInconsistency, slots[1].Err)
 	})

@@ -44,14 +44,12 @@ func TestRenegotiationIsRefused(t *testing.T) {
 		client := exec.Command("openssl", "s_client", "-tls1_2", "-connect", "127.0.0.1:"+port, "-CAfile",
 			filepath.Join(dir, "trust.pem"), "-cert", filepath.Join(dir, "client.pem"), "-key",
 			filepath.Join(dir, "client.pem"), "-verify_return_error")
-		in, err := client.StdinPipe()
-		require.NoError(t, err)
+		in := must.Do(client.StdinPipe())(t)
 		var out strings.Builder
 		client.Stdout, client.Stderr = &out, &out
 		require.NoError(t, client.Start())
 		guard := time.AfterFunc(time.Minute, func() { _ = client.Process.Kill() })
-		_, err = io.WriteString(in, typed)
-		require.NoError(t, err)
+		must.Do(io.WriteString(in, typed))(t)
 		_ = client.Wait() // the server ends the connection either way
 		require.True(t, guard.Stop(), "the connection stays: %s", out.String())
 		require.Contains(t, out.String(), "Protocol  : TLSv1.2", "the first handshake succeeds")

@@ -40,8 +40,7 @@ func hand(t *testing.T, compression string, kill bool) {
 	other := cluster.Kind(*target)
 	hops := []cluster.Kind{other, cluster.ZooKeeper, other, cluster.ZooKeeper, other}
 	node := cluster.Start(t, cluster.Options{Kind: hops[0], Settings: options})
-	keeper, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000})
-	require.NoError(t, err)
+	keeper := must.Do(wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000}))(t)
 	keeper.MustCreate(t, "/keeper", nil, proto.ModeEphemeral)
 	for hop := range hops {
 		writeEverything(t, node, hop)
@@ -57,8 +56,7 @@ func hand(t *testing.T, compression string, kill bool) {
 		require.Empty(t, lineDiff(before, after), "hop %d: %v (left) to %v (right)", hop, hops[hop], hops[hop+1])
 		resume := keeper.Resume()
 		keeper.Close()
-		keeper, err = wire.Dial(node.Addr(), resume)
-		require.NoError(t, err, "hop %d: resume at %v", hop, hops[hop+1])
+		keeper = must.Do(wire.Dial(node.Addr(), resume))(t, "hop %d: resume at %v", hop, hops[hop+1])
 	}
 	keeper.Close()
 }
@@ -102,58 +100,47 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	t.Helper()
 	conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 120_000})
 	root := fmt.Sprintf("/hop%d", hop)
-	must := func(path string, err error) string {
-		t.Helper()
-		require.NoError(t, err)
-		return path
-	}
 	if hop == 0 {
-		must(conn.Create("/seq", nil, proto.ModePersistent))
+		conn.MustCreate(t, "/seq", nil, proto.ModePersistent)
 	}
-	must(conn.Create(root, []byte{}, proto.ModePersistent))
+	conn.MustCreate(t, root, []byte{}, proto.ModePersistent)
 	for i := range 60 {
 		require.Equal(t, fmt.Sprintf("/seq/n-%010d", hop*60+i),
-			must(conn.Create("/seq/n-", nil, proto.ModePersistentSequential)))
+			conn.MustCreate(t, "/seq/n-", nil, proto.ModePersistentSequential))
 		conn.MustSetData(t, root, fmt.Appendf(nil, "version %d", i+1), int32(i))
 	}
 	for i := range 30 {
 		require.NoError(t, conn.Delete(fmt.Sprintf("/seq/n-%010d", hop*60+i), 0))
 	}
 	// Each kind of create; the create2 family has txns of its own.
-	must(conn.Create(root+"/null", nil, proto.ModePersistent))
-	_, _, err := conn.Create2(root+"/two", []byte("2"), proto.ModePersistent)
-	require.NoError(t, err)
-	_, _, err = conn.CreateContainer(root+"/container", nil)
-	require.NoError(t, err)
-	must(conn.Create(root+"/container/child", nil, proto.ModePersistent))
-	_, _, err = conn.CreateTTL(root+"/ttl", nil, proto.ModePersistentTTL, 1<<40-1)
-	require.NoError(t, err)
-	_, _, err = conn.CreateTTL(root+"/ttl-", nil, proto.ModePersistentSequentialTTL, 3_600_000)
-	require.NoError(t, err)
-	must(conn.Create(root+"/ephemeral", []byte("stays"), proto.ModeEphemeral))
+	conn.MustCreate(t, root+"/null", nil, proto.ModePersistent)
+	must.Do2(conn.Create2(root+"/two", []byte("2"), proto.ModePersistent))(t)
+	must.Do2(conn.CreateContainer(root+"/container", nil))(t)
+	conn.MustCreate(t, root+"/container/child", nil, proto.ModePersistent)
+	must.Do2(conn.CreateTTL(root+"/ttl", nil, proto.ModePersistentTTL, 1<<40-1))(t)
+	must.Do2(conn.CreateTTL(root+"/ttl-", nil, proto.ModePersistentSequentialTTL, 3_600_000))(t)
+	conn.MustCreate(t, root+"/ephemeral", []byte("stays"), proto.ModeEphemeral)
 	// ACLs, quotas and a name that is not ASCII.
 	require.NoError(t, conn.Auth("digest", "bob:secret"))
 	conn.MustSetACL(t, root+"/two", wire.ACL(proto.PermAll, "auth", ""), -1)
-	must(conn.Create("/zookeeper/quota"+root, nil, proto.ModePersistent))
-	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"),
-		proto.ModePersistent))
-	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_stats", []byte("count=0,bytes=0"), proto.ModePersistent))
-	must(conn.Create(root+"/\u00e9\u4e2d", []byte("x"), proto.ModePersistent))
+	conn.MustCreate(t, "/zookeeper/quota"+root, nil, proto.ModePersistent)
+	conn.MustCreate(t, "/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"),
+		proto.ModePersistent)
+	conn.MustCreate(t, "/zookeeper/quota"+root+"/zookeeper_stats", []byte("count=0,bytes=0"), proto.ModePersistent)
+	conn.MustCreate(t, root+"/\u00e9\u4e2d", []byte("x"), proto.ModePersistent)
 	// multi, a multi that fails, and an error txn.
-	slots, err := conn.Multi(wire.Check(root, 60), wire.Create(root+"/m", nil, wire.OpenACL, 0),
+	slots := must.Do(conn.Multi(wire.Check(root, 60), wire.Create(root+"/m", nil, wire.OpenACL, 0),
 		wire.SetData(root+"/m", []byte("m"), 0),
 		wire.Create(root+"/m/s-", nil, wire.OpenACL, proto.ModePersistentSequential),
-		wire.Create(root+"/gone", nil, wire.OpenACL, 0), wire.Delete(root+"/gone", 0))
-	require.NoError(t, err)
+		wire.Create(root+"/gone", nil, wire.OpenACL, 0), wire.Delete(root+"/gone", 0)))(t)
 	for _, s := range slots {
 		require.Equal(t, proto.OK, s.Err)
 	}
-	_, err = conn.Multi(wire.Create(root+"/rolled-back", nil, wire.OpenACL, 0), wire.Check(root, 0))
-	require.NoError(t, err)
+	must.Do(conn.Multi(wire.Create(root+"/rolled-back", nil, wire.OpenACL, 0), wire.Check(root, 0)))(t)
 	require.ErrorIs(t, conn.Delete(root+"/none", -1), proto.ErrNoNode)
 	// A session that ends, with ephemerals, and one that stays open without a connection.
 	closing := wire.Open(t, node.Addr(), wire.Options{})
-	must(closing.Create(root+"/closed", nil, proto.ModeEphemeral))
+	closing.MustCreate(t, root+"/closed", nil, proto.ModeEphemeral)
 	require.NoError(t, closing.CloseSession())
 	require.NoError(t, conn.Sync("/"))
 	conn.Close()
@@ -165,12 +152,11 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 func TestMultiGoesBack(t *testing.T) {
 	node := cluster.Start(t, cluster.Options{Kind: cluster.Kind(*target), Settings: settings(true)})
 	conn := wire.Open(t, node.Addr(), wire.Options{})
-	slots, err := conn.Multi(wire.Create(root, nil, wire.OpenACL, 0),
+	slots := must.Do(conn.Multi(wire.Create(root, nil, wire.OpenACL, 0),
 		wire.Create2(root+"/two", []byte("2"), wire.OpenACL, 0),
 		wire.CreateContainer(root+"/container", nil, wire.OpenACL),
 		wire.CreateTTL(root+"/ttl", nil, wire.OpenACL, proto.ModePersistentTTL, 3_600_000),
-		wire.SetData(root+"/two", []byte("3"), 0))
-	require.NoError(t, err)
+		wire.SetData(root+"/two", []byte("3"), 0)))(t)
 	for i, s := range slots {
 		require.Equal(t, proto.OK, s.Err, "slot %d", i)
 	}

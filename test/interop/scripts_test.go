@@ -26,11 +26,9 @@ import (
 func TestScriptsMoveAnEnsemble(t *testing.T) {
 	nodes := cluster.StartEnsemble(t, slices.Repeat([]cluster.Options{{Kind: cluster.ZooKeeper}}, 3)...)
 	addrs := cluster.Addrs(nodes)
-	c, err := client.Dial(t.Context(), strings.Join(addrs, ","))
-	require.NoError(t, err)
+	c := must.Do(client.Dial(t.Context(), strings.Join(addrs, ",")))(t)
 	defer c.Close()
-	_, err = c.Create(t.Context(), "/kept", []byte("by all"), client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(t.Context(), "/kept", []byte("by all"), client.Persistent))(t)
 	for _, way := range []struct {
 		page string
 		to   cluster.Kind
@@ -45,8 +43,7 @@ func TestScriptsMoveAnEnsemble(t *testing.T) {
 			require.True(t, node.Running())
 		}
 	}
-	data, _, err := c.Get(t.Context(), "/kept")
-	require.NoError(t, err)
+	data, _ := must.Do2(c.Get(t.Context(), "/kept"))(t)
 	require.Equal(t, "by all", string(data))
 }
 

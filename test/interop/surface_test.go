@@ -49,8 +49,7 @@ func (o *operated) populate(t *testing.T) {
 	c := wire.Open(t, o.Addr(), wire.Options{TimeoutMs: 30_000})
 	o.conn = c
 	create := func(path, data string, mode proto.CreateMode) {
-		_, err := c.Create(path, []byte(data), mode)
-		require.NoError(t, err, path)
+		must.Do(c.Create(path, []byte(data), mode))(t, path)
 	}
 	create("/app", "", proto.ModePersistent)
 	create("/app/a", "one", proto.ModePersistent)
@@ -81,9 +80,7 @@ func (o *operated) populate(t *testing.T) {
 // word asks a four-letter word when no connection but the test's own is there.
 func (o *operated) word(t *testing.T, word string) string {
 	t.Helper()
-	text, err := wire.FourLetter(o.Addr(), word, 10*time.Second)
-	require.NoError(t, err, "%s: %s", o.Kind(), word)
-	return text
+	return must.Do(wire.FourLetter(o.Addr(), word, 10*time.Second))(t, "%s: %s", o.Kind(), word)
 }
 
 // settle waits until the connections of earlier words are gone.
@@ -97,8 +94,7 @@ func (o *operated) settle(t *testing.T) {
 func (o *operated) get(t *testing.T, path string) (*http.Response, string) {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + o.admin + path)
-	require.NoError(t, err)
+	resp := must.Do(client.Get("http://" + o.admin + path))(t)
 	defer resp.Body.Close()
 	body := must.ReadAll(t, resp.Body)
 	return resp, string(body)
@@ -176,8 +172,7 @@ func (f *facts) refusals(side int, o *operated) {
 	for _, w := range []string{"lead", "lsnp", "quit", "kill", "\xff\xf4\xff\xfd"} {
 		nc := must.Dial(f.t, o.Addr())
 		require.NoError(f.t, nc.SetDeadline(time.Now().Add(10*time.Second)))
-		_, err := io.WriteString(nc, w)
-		require.NoError(f.t, err)
+		must.Do(io.WriteString(nc, w))(f.t)
 		text, err := io.ReadAll(nc)
 		var refused net.Error
 		if err != nil {
@@ -195,19 +190,16 @@ func (f *facts) programs(sides []*operated) {
 		out := must.Output(f.t,
 			exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()))
 		f.text(i, "kazoo", string(out))
-		host, port, err := net.SplitHostPort(o.Addr())
-		require.NoError(f.t, err)
+		host, port := must.Do2(net.SplitHostPort(o.Addr()))(f.t)
 		// What zkServer.sh status runs.
 		cmd := exec.CommandContext(programContext(f.t), "java", "-Xmx64m", "-cp",
 			o.Dir()+":/usr/share/java/zookeeper.jar", "org.apache.zookeeper.client.FourLetterWordMain",
 			host, port, "srvr")
-		status, err := cmd.Output()
-		require.NoError(f.t, err)
+		status := must.Do(cmd.Output())(f.t)
 		f.text(i, "zkServer.sh status", string(status))
 		cmd = exec.CommandContext(programContext(f.t), "/usr/share/zookeeper/bin/zkCli.sh", "-server",
 			o.Addr(), "version")
-		out, err = cmd.Output()
-		require.NoError(f.t, err)
+		out = must.Do(cmd.Output())(f.t)
 		for line := range strings.Lines(string(out)) {
 			if strings.HasPrefix(line, "ZooKeeper CLI version") {
 				f.text(i, "zkCli.sh version", line)
@@ -239,8 +231,7 @@ func TestWhitelist(t *testing.T) {
 		f.text(i, "word dirs", o.word(t, "dirs"))
 		f.text(i, "word srvr", o.word(t, "srvr"))
 		nc := must.Dial(t, o.Addr())
-		_, err := io.WriteString(nc, "\xff\xf4\xff\xfd")
-		require.NoError(t, err)
+		must.Do(io.WriteString(nc, "\xff\xf4\xff\xfd"))(t)
 		require.NoError(t, nc.SetDeadline(time.Now().Add(10*time.Second)))
 		text, _ := io.ReadAll(nc) // a reset is as good as an end
 		f.exact(i, "telnet", string(text))

@@ -41,8 +41,7 @@ func utcOutput(t *testing.T, cmd *exec.Cmd) string {
 	var stderr bytes.Buffer
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8")
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	require.NoError(t, err, "%v\n%s", cmd.Args, stderr.String())
+	out := must.Do(cmd.Output())(t, "%v\n%s", cmd.Args, stderr.String())
 	return string(out)
 }
 

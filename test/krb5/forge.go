@@ -19,6 +19,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 const aes = etypeID.AES256_CTS_HMAC_SHA1_96
@@ -58,9 +60,7 @@ func (f *Forge) Keys(password string, principals ...string) []byte {
 		n, realm := name(p)
 		require.NoError(f.t, k.AddEntry(strings.Join(n.NameString, "/"), realm, password, time.Unix(1, 0), 1, aes))
 	}
-	b, err := k.Marshal()
-	require.NoError(f.t, err)
-	return b
+	return must.Do(k.Marshal())(f.t)
 }
 
 // Keytab writes such a keytab.
@@ -108,8 +108,7 @@ func (f *Forge) writeCache(file, user string, entries ...cacheEntry) string {
 	}
 	b := principal([]byte{5, 4, 0, 0}, user)
 	for _, e := range entries {
-		ticket, err := e.ticket.Marshal()
-		require.NoError(f.t, err)
+		ticket := must.Do(e.ticket.Marshal())(f.t)
 		b = principal(principal(b, user), e.service)
 		b = data(append(b, 0, byte(aes)), e.part.Key.KeyValue)
 		for _, at := range []time.Time{e.part.AuthTime, e.part.StartTime, e.part.EndTime, e.part.RenewTill} {
@@ -129,11 +128,9 @@ func (f *Forge) writeCache(file, user string, entries ...cacheEntry) string {
 // seal makes a ticket for a service of what it says, and of the key of the service.
 func (f *Forge) seal(part messages.EncTicketPart, service string, key types.EncryptionKey) messages.Ticket {
 	f.t.Helper()
-	text, err := asn1.Marshal(part)
-	require.NoError(f.t, err)
-	sealed, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(text, asnAppTag.EncTicketPart), key,
-		keyusage.KDC_REP_TICKET, 1)
-	require.NoError(f.t, err)
+	text := must.Do(asn1.Marshal(part))(f.t)
+	sealed := must.Do(crypto.GetEncryptedData(asn1tools.AddASNAppTag(text, asnAppTag.EncTicketPart), key,
+		keyusage.KDC_REP_TICKET, 1))(f.t)
 	n, realm := name(service)
 	return messages.Ticket{TktVNO: 5, Realm: realm, SName: n, EncPart: sealed}
 }
@@ -142,7 +139,6 @@ func (f *Forge) seal(part messages.EncTicketPart, service string, key types.Encr
 func keyOf(t testing.TB, principal, password string) types.EncryptionKey {
 	t.Helper()
 	n, realm := name(principal)
-	key, _, err := crypto.GetKeyFromPassword(password, n, realm, aes, types.PADataSequence{})
-	require.NoError(t, err)
+	key, _ := must.Do2(crypto.GetKeyFromPassword(password, n, realm, aes, types.PADataSequence{}))(t)
 	return key
 }

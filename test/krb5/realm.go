@@ -129,8 +129,7 @@ func sbin(program string) string {
 }
 
 func freePort(t testing.TB) int {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	return ln.Addr().(*net.TCPAddr).Port
 }
@@ -206,17 +205,15 @@ func (r *Realm) AddService(principal string) (keytab string) {
 // Login is a client with a keytab.
 func (r *Realm) Login(principal, keytab string) *kerberos.Login {
 	r.t.Helper()
-	l, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: principal, Keytab: keytab, Config: r.Conf,
-		Timeout: time.Minute})
-	require.NoError(r.t, err)
+	l := must.Do(kerberos.NewLogin(kerberos.LoginOptions{Principal: principal, Keytab: keytab, Config: r.Conf,
+		Timeout: time.Minute}))(r.t)
 	return l
 }
 
 // FirstToken is the token with which a client begins an exchange with a service.
 func FirstToken(t testing.TB, l *kerberos.Login, service string) []byte {
 	t.Helper()
-	token, _, err := l.Initiate(service).Next(nil)
-	require.NoError(t, err)
+	token, _ := must.Do2(l.Initiate(service).Next(nil))(t)
 	return token
 }
 

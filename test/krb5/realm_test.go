@@ -15,13 +15,10 @@ import (
 // service is a kerberos.Acceptor with a keytab of the KDC.
 func service(t *testing.T, principal, keytab string) *kerberos.Acceptor {
 	t.Helper()
-	p, err := kerberos.ParsePrincipal(principal + "@" + RealmName)
-	require.NoError(t, err)
+	p := must.Do(kerberos.ParsePrincipal(principal + "@" + RealmName))(t)
 	return kerberos.NewAcceptor(p, func() *kerberos.Keytab {
 		b := must.ReadFile(t, keytab)
-		k, err := kerberos.ParseKeytab(b)
-		require.NoError(t, err)
-		return k
+		return must.Do(kerberos.ParseKeytab(b))(t)
 	}, time.Now)
 }
 
@@ -50,9 +47,7 @@ func TestRealm(t *testing.T) {
 	login := func(o kerberos.LoginOptions) *kerberos.Login {
 		t.Helper()
 		o.Config = r.Conf
-		l, err := kerberos.NewLogin(o)
-		require.NoError(t, err)
-		return l
+		return must.Do(kerberos.NewLogin(o))(t)
 	}
 	byKeytab := login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app})
 	logins := map[string]*kerberos.Login{
@@ -61,8 +56,7 @@ func TestRealm(t *testing.T) {
 		"eve@EXAMPLE.COM":           login(kerberos.LoginOptions{TicketCache: r.Kinit("eve")}),
 	}
 	for want, l := range logins {
-		got, err := talk(l.Initiate("zookeeper/localhost"), a)
-		require.NoError(t, err, want)
+		got := must.Do(talk(l.Initiate("zookeeper/localhost"), a))(t, want)
 		require.Equal(t, want, got)
 	}
 	var later interface{ Temporary() bool }
@@ -80,8 +74,7 @@ func TestRealm(t *testing.T) {
 	r.Keytab("app/localhost")
 	for range 2 {
 		for want, l := range logins {
-			got, err := talk(l.Initiate("zookeeper/localhost"), a)
-			require.NoError(t, err, want)
+			got := must.Do(talk(l.Initiate("zookeeper/localhost"), a))(t, want)
 			require.Equal(t, want, got)
 		}
 		logins = map[string]*kerberos.Login{
@@ -90,8 +83,7 @@ func TestRealm(t *testing.T) {
 	}
 
 	r.Stop()
-	_, err = talk(byKeytab.Initiate("zookeeper/localhost"), a)
-	require.NoError(t, err, "the ticket is good without a KDC")
+	must.Do(talk(byKeytab.Initiate("zookeeper/localhost"), a))(t, "the ticket is good without a KDC")
 	err = login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}).Prepare(context.Background(),
 		"zookeeper/localhost")
 	require.ErrorContains(t, err, "no KDC has given a ticket to app/localhost@EXAMPLE.COM")
@@ -113,19 +105,16 @@ func TestTicketsExpire(t *testing.T) {
 	byCache, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: r.Kinit("bob", "-l", "15s"), Config: r.Conf})
 	require.NoError(t, err)
 	for _, l := range []*kerberos.Login{byKeytab, byCache} {
-		_, err = talk(l.Initiate("zookeeper/localhost"), a)
-		require.NoError(t, err)
+		must.Do(talk(l.Initiate("zookeeper/localhost"), a))(t)
 	}
 	require.Eventually(t, func() bool {
 		_, err = talk(byCache.Initiate("zookeeper/localhost"), a)
 		return err != nil
 	}, time.Minute, 100*time.Millisecond)
 	require.ErrorContains(t, err, "run kinit")
-	_, err = talk(byKeytab.Initiate("zookeeper/localhost"), a)
-	require.NoError(t, err)
+	must.Do(talk(byKeytab.Initiate("zookeeper/localhost"), a))(t)
 	r.Kinit("bob")
-	_, err = talk(byCache.Initiate("zookeeper/localhost"), a)
-	require.NoError(t, err)
+	must.Do(talk(byCache.Initiate("zookeeper/localhost"), a))(t)
 }
 
 // A client of another realm gets in with a ticket that the KDCs of both realms have given. It keeps the name of its
@@ -140,15 +129,12 @@ func TestTrustedRealm(t *testing.T) {
 		"bob@OTHER.ORG":             {TicketCache: there.Kinit("bob"), Config: there.Conf},
 		"app/client.host@OTHER.ORG": {Principal: "app/client.host", Keytab: app, Config: there.Conf},
 	} {
-		l, err := kerberos.NewLogin(o)
-		require.NoError(t, err)
-		got, err := talk(l.Initiate("zookeeper/localhost"), a)
-		require.NoError(t, err, want)
+		l := must.Do(kerberos.NewLogin(o))(t)
+		got := must.Do(talk(l.Initiate("zookeeper/localhost"), a))(t, want)
 		require.Equal(t, want, got)
 	}
 	there.AddService("zookeeper/other.host")
-	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: here.Kinit("bob"), Config: here.Conf})
-	require.NoError(t, err)
+	l := must.Do(kerberos.NewLogin(kerberos.LoginOptions{TicketCache: here.Kinit("bob"), Config: here.Conf}))(t)
 	require.ErrorContains(t, l.Prepare(context.Background(), "zookeeper/other.host@OTHER.ORG"),
 		"no KDC has given a ticket")
 }

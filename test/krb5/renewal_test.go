@@ -56,18 +56,14 @@ func inDays(t *testing.T, run func(d *days)) {
 
 // acceptor accepts tickets for a service.
 func (d *days) acceptor(service string) *kerberos.Acceptor {
-	p, err := kerberos.ParsePrincipal(service)
-	require.NoError(d.t, err)
-	keys, err := kerberos.ParseKeytab(d.forge.Keys("password of "+service, service))
-	require.NoError(d.t, err)
+	p := must.Do(kerberos.ParsePrincipal(service))(d.t)
+	keys := must.Do(kerberos.ParseKeytab(d.forge.Keys("password of "+service, service)))(d.t)
 	return kerberos.NewAcceptor(p, func() *kerberos.Keytab { return keys }, time.Now)
 }
 
 func (d *days) login(o kerberos.LoginOptions) *kerberos.Login {
 	o.Config = d.Config
-	l, err := kerberos.NewLogin(o)
-	require.NoError(d.t, err)
-	return l
+	return must.Do(kerberos.NewLogin(o))(d.t)
 }
 
 // keytab returns a keytab of a principal, and what replaces it.
@@ -93,8 +89,7 @@ func (d *days) client() keyed {
 // server is a server with a keytab that connects to another.
 func (d *days) server() keyed {
 	file, replace := d.keytab(second)
-	service, err := kerberos.ParsePrincipal("zkquorum/_HOST")
-	require.NoError(d.t, err)
+	service := must.Do(kerberos.ParsePrincipal("zkquorum/_HOST"))(d.t)
 	initiator := sasl.NewKerberosInitiator(d.login(kerberos.LoginOptions{Principal: second, Keytab: file}), service)
 	other := &sasl.QuorumAcceptor{Required: true, Mechanism: sasl.NewKerberos(d.acceptor(first),
 		func(p kerberos.Principal) (string, error) { return p.String(), nil })}

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestIdleServers measures what three servers use that are asked for nothing, beside ZooKeeper's, one kind after the
@@ -28,9 +27,8 @@ func TestIdleServers(t *testing.T) {
 		run(t, "mixed --warmup 0s", at)
 		alone = append(alone, used(t, nodes))
 		for i := range clients {
-			c, err := client.Dial(t.Context(), at.Servers[i%len(at.Servers)],
-				client.WithSessionTimeout(10*time.Second))
-			require.NoError(t, err)
+			c := must.Do(client.Dial(t.Context(), at.Servers[i%len(at.Servers)],
+				client.WithSessionTimeout(10*time.Second)))(t)
 			t.Cleanup(func() { _ = c.Close() })
 		}
 		pinged = append(pinged, used(t, nodes))

@@ -31,15 +31,13 @@ func TestKeepWritesTheRecordAndThePage(t *testing.T) {
 	page := must.ReadFile(t, filepath.Join(docs, "BENCHMARKS.md"))
 	require.Contains(t, string(page), "| a | new |\n| --- | --- |\n| x | 3 < 4 |\n\nEnd\n")
 	require.Contains(t, string(page), "| one | `make it` | ")
-	runs, err := Read(docs)
-	require.NoError(t, err)
+	runs := must.Do(Read(docs))(t)
 	require.Len(t, runs, 1)
 	require.NotEmpty(t, runs[0].Machine)
 	require.NotEmpty(t, runs[0].Disk)
-	row, err := runs.Row("a", "x")
-	require.NoError(t, err)
+	row := must.Do(runs.Row("a", "x"))(t)
 	require.Equal(t, []string{"x", "3 < 4"}, row)
-	_, err = runs.Row("b", "x")
+	_, err := runs.Row("b", "x")
 	require.ErrorIs(t, err, errNothing)
 }
 

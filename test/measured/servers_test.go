@@ -137,17 +137,14 @@ func target(t *testing.T, kind cluster.Kind, servers int) (*bench.Target, []*clu
 func run(t *testing.T, args string, targets ...*bench.Target) *bench.Report {
 	t.Helper()
 	words := strings.Fields(args)
-	l, err := bench.Find(words[0])
-	require.NoError(t, err)
+	l := must.Do(bench.Find(words[0]))(t)
 	p, flags := bench.DefaultsOf(l), pflag.NewFlagSet(args, pflag.ContinueOnError)
 	p.Slice, p.Duration = *turn, *turn*time.Duration(*rounds)
 	p.Warmup = min(p.Warmup, *turn)
 	p.Register(flags)
 	require.NoError(t, flags.Parse(words[1:]))
 	require.NoError(t, p.Validate())
-	report, err := bench.Run(t.Context(), l, p, targets...)
-	require.NoError(t, err, args)
-	return report
+	return must.Do(bench.Run(t.Context(), l, p, targets...))(t, args)
 }
 
 // besides is a table of loads of servers of both kinds, which take turns.
@@ -251,8 +248,7 @@ func ofSessions(t *testing.T) Table {
 
 // size is the table of what a server takes that does nothing.
 func size(t *testing.T) Table {
-	info, err := os.Stat(cluster.Binary(t))
-	require.NoError(t, err)
+	info := must.Do(os.Stat(cluster.Binary(t)))(t)
 	_, nodes := target(t, cluster.Warren, 1)
 	binary, resident := float64(info.Size())/(1<<20), status(t, nodes[0], "VmRSS")/1024
 	return Table{Head: []string{Size, "MiB", "goal"}, Rows: [][]string{
@@ -268,9 +264,7 @@ func status(t *testing.T, n *cluster.Node, field string) float64 {
 	text := must.ReadFile(t, fmt.Sprintf("/proc/%d/status", n.Pid()))
 	found := regexp.MustCompile(`(?m)^` + field + `:\s*(\d+) kB$`).FindSubmatch(text)
 	require.NotNil(t, found, field)
-	kib, err := strconv.ParseFloat(string(found[1]), 64)
-	require.NoError(t, err)
-	return kib
+	return must.Do(strconv.ParseFloat(string(found[1]), 64))(t)
 }
 
 func limit(is, most float64, unit string) string {

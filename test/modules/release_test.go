@@ -25,9 +25,7 @@ func checkout(t *testing.T) *Workspace {
 	}
 	dir := filepath.Join(t.TempDir(), "checkout")
 	must.Output(t, exec.Command("git", "clone", "-q", "--shared", "--no-tags", root, dir))
-	w, err := Read(dir)
-	require.NoError(t, err)
-	return w
+	return must.Do(Read(dir))(t)
 }
 
 // What is made of a work tree without changes is what others make of its commit, so a checksum can be known before a
@@ -36,23 +34,19 @@ func TestZipFilesAreThoseOfTheCommit(t *testing.T) {
 	t.Parallel()
 	w, dir := checkout(t), t.TempDir()
 	for _, m := range w.Modules {
-		ours, err := w.pack(m, dir, version)
-		require.NoError(t, err)
-		have, err := dirhash.HashZip(ours, dirhash.Hash1)
-		require.NoError(t, err)
+		ours := must.Do(w.pack(m, dir, version))(t)
+		have := must.Do(dirhash.HashZip(ours, dirhash.Hash1))(t)
 
 		folder := m.Folder
 		if folder == "." {
 			folder = ""
 		}
 		theirs := filepath.Join(dir, "theirs.zip")
-		out, err := os.Create(theirs)
-		require.NoError(t, err)
+		out := must.Do(os.Create(theirs))(t)
 		v := module.Version{Path: m.Path, Version: version}
 		require.NoError(t, zip.CreateFromVCS(out, v, w.Root, "HEAD", folder))
 		require.NoError(t, out.Close())
-		want, err := dirhash.HashZip(theirs, dirhash.Hash1)
-		require.NoError(t, err)
+		want := must.Do(dirhash.HashZip(theirs, dirhash.Hash1))(t)
 		require.Equal(t, want, have, m.Path)
 	}
 }
@@ -68,10 +62,8 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, w.SetVersion(next))
 	require.NoError(t, w.WriteSums(proxy, next))
 
-	w, err := Read(w.Root)
-	require.NoError(t, err)
-	required, err := w.Version()
-	require.NoError(t, err)
+	w = must.Do(Read(w.Root))(t)
+	required := must.Do(w.Version())(t)
 	require.Equal(t, next, required)
 	alone := Environment(proxy, filepath.Join(shared, "cache"), localModules(t), "off")
 	for _, m := range w.Modules {
@@ -105,10 +97,8 @@ func TestChecksumsMatter(t *testing.T) {
 
 // The files that name the version of a release name the one that the modules require of each other.
 func TestVersionIsNamedAlike(t *testing.T) {
-	w, err := Read(filepath.Join("..", ".."))
-	require.NoError(t, err)
-	v, err := w.Version()
-	require.NoError(t, err)
+	w := must.Do(Read(filepath.Join("..", "..")))(t)
+	v := must.Do(w.Version())(t)
 	for file, prefix := range map[string]string{
 		"README.md":                            "warren ",
 		"client/zk/doc.go":                     "warren/client/zk ",
@@ -147,9 +137,7 @@ func TestTags(t *testing.T) {
 	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
 	git := func(args ...string) string {
 		t.Helper()
-		out, err := w.git(args...)
-		require.NoError(t, err)
-		return out
+		return must.Do(w.git(args...))(t)
 	}
 	refused := func(why string) {
 		t.Helper()
@@ -161,8 +149,7 @@ func TestTags(t *testing.T) {
 	refused("not v0.9.9")
 
 	require.NoError(t, w.SetVersion(next))
-	w, err := Read(w.Root)
-	require.NoError(t, err)
+	w = must.Do(Read(w.Root))(t)
 	refused("commit these changes first")
 	git("commit", "-qam", "Release 0.9.9, without its checksums")
 	refused("the checksums were not those of the commit")

@@ -40,8 +40,7 @@ func TestStandIn(t *testing.T) {
 				if !*useNetwork {
 					t.Skip("-modules.network is not given")
 				}
-				setting, err := exec.Command("go", "env", "GOPROXY").Output()
-				require.NoError(t, err)
+				setting := must.Do(exec.Command("go", "env", "GOPROXY").Output())(t)
 				others = append(others, localModules(t), strings.TrimSpace(string(setting)))
 			}
 			text := must.ReadFile(t, filepath.Join("testdata", c.name, "main.go"))

@@ -15,20 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Do returns what a call has returned that has to succeed: must.Do(os.Stat(name))(t).
-func Do[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
+// Do returns what a call has returned that has to succeed: must.Do(os.Stat(name))(t). A message may follow the test.
+func Do[V any](v V, err error) func(t testing.TB, msgAndArgs ...any) V {
+	return func(t testing.TB, msgAndArgs ...any) V {
 		t.Helper()
-		require.NoError(t, err)
+		require.NoError(t, err, msgAndArgs...)
 		return v
 	}
 }
 
 // Do2 is Do for a call with two results.
-func Do2[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
-	return func(t testing.TB) (V, W) {
+func Do2[V, W any](v V, w W, err error) func(t testing.TB, msgAndArgs ...any) (V, W) {
+	return func(t testing.TB, msgAndArgs ...any) (V, W) {
 		t.Helper()
-		require.NoError(t, err)
+		require.NoError(t, err, msgAndArgs...)
 		return v, w
 	}
 }
@@ -36,41 +36,31 @@ func Do2[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 // ReadFile is os.ReadFile.
 func ReadFile(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return b
+	return Do(os.ReadFile(name))(t)
 }
 
 // ReadDir is os.ReadDir.
 func ReadDir(t testing.TB, name string) []fs.DirEntry {
 	t.Helper()
-	entries, err := os.ReadDir(name)
-	require.NoError(t, err)
-	return entries
+	return Do(os.ReadDir(name))(t)
 }
 
 // Glob is filepath.Glob.
 func Glob(t testing.TB, pattern string) []string {
 	t.Helper()
-	names, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	return names
+	return Do(filepath.Glob(pattern))(t)
 }
 
 // Abs is filepath.Abs.
 func Abs(t testing.TB, path string) string {
 	t.Helper()
-	absolute, err := filepath.Abs(path)
-	require.NoError(t, err)
-	return absolute
+	return Do(filepath.Abs(path))(t)
 }
 
 // Atoi is strconv.Atoi.
 func Atoi(t testing.TB, s string) int {
 	t.Helper()
-	n, err := strconv.Atoi(s)
-	require.NoError(t, err)
-	return n
+	return Do(strconv.Atoi(s))(t)
 }
 
 // Output runs a command and returns what it has written to its standard output and standard error.
@@ -92,16 +82,13 @@ func Port(t testing.TB, addr string) string {
 // ReadAll is io.ReadAll.
 func ReadAll(t testing.TB, r io.Reader) []byte {
 	t.Helper()
-	b, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return b
+	return Do(io.ReadAll(r))(t)
 }
 
 // Listen listens on a loopback port that the kernel chooses.
 func Listen(t testing.TB) net.Listener {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = ln.Close() })
 	return ln
 }
@@ -109,8 +96,7 @@ func Listen(t testing.TB) net.Listener {
 // Dial connects to an address by TCP.
 func Dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
+	nc := Do(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { _ = nc.Close() })
 	return nc
 }

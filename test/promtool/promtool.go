@@ -107,8 +107,7 @@ func Pass(t testing.TB, file File) {
 
 func written(t testing.TB, file File) string {
 	t.Helper()
-	text, err := yaml.Marshal(file)
-	require.NoError(t, err)
+	text := must.Do(yaml.Marshal(file))(t)
 	path := filepath.Join(t.TempDir(), "tests.yml")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return path

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Times of TestHoldsEndBeforeTheirSessions. A server that is cut off serves for a third of embed's ten ticks, and its
@@ -59,8 +60,7 @@ func TestHoldsEndBeforeTheirSessions(t *testing.T) {
 			defer cancel()
 			for attempt := 1; ; attempt++ {
 				require.NoError(t, e.WaitServing(ctx, e.IDs()...))
-				leader, err := e.Leader(ctx)
-				require.NoError(t, err)
+				leader := must.Do(e.Leader(ctx))(t)
 				at := leader
 				if !run.leads {
 					at = leader%run.servers + 1
@@ -96,10 +96,8 @@ func endsInTime(ctx context.Context, t *testing.T, e *embed.Ensemble, at int, cu
 	defer pulse.Close()
 	began := time.Now()
 	open := func(ids ...int) *client.Client {
-		c, err := client.Dial(ctx, e.ConnectString(ids...), client.WithSessionTimeout(leaseTimeout),
-			client.WithBackoff(time.Millisecond, 50*time.Millisecond))
-		require.NoError(t, err)
-		return c
+		return must.Do(client.Dial(ctx, e.ConnectString(ids...), client.WithSessionTimeout(leaseTimeout),
+			client.WithBackoff(time.Millisecond, 50*time.Millisecond)))(t)
 	}
 	holder := open(at)
 	defer holder.Close()

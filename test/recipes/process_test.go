@@ -209,8 +209,7 @@ func (l *lockers) spawn() {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), l.environment)
 	cmd.Stderr = os.Stderr
-	life, err := cmd.StdinPipe()
-	require.NoError(l, err)
+	life := must.Do(cmd.StdinPipe())(l)
 	require.NoError(l, cmd.Start())
 	l.processes[cmd.Process.Pid] = &locker{cmd, life}
 }
@@ -247,8 +246,7 @@ func (l *lockers) next() reading {
 func (l *lockers) stop(held reading) {
 	require.NoError(l, syscall.Kill(held.pid, syscall.SIGSTOP))
 	var status syscall.WaitStatus
-	_, err := syscall.Wait4(held.pid, &status, syscall.WUNTRACED, nil)
-	require.NoError(l, err)
+	must.Do(syscall.Wait4(held.pid, &status, syscall.WUNTRACED, nil))(l)
 	require.True(l, status.Stopped())
 	close(held.done) // the answer waits for it
 	later := l.next()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -179,12 +180,10 @@ func (k *work) sums() judge {
 	})
 	k.until(&mu, func() bool { return len(seen) > 0 })
 	return func() {
-		c, err := client.Dial(k.finally, k.ConnectString())
-		require.NoError(k, err)
+		c := must.Do(client.Dial(k.finally, k.ConnectString()))(k)
 		defer c.Close()
 		require.NoError(k, c.Sync(k.finally, path))
-		sum, err := recipes.NewAtomicLong(c, path).Get(k.finally)
-		require.NoError(k, err)
+		sum := must.Do(recipes.NewAtomicLong(c, path).Get(k.finally))(k)
 		k.Logf("sum %d: %d acknowledged, %d unknown", sum, len(seen), unknown)
 		require.GreaterOrEqual(k, sum, int64(len(seen)))
 		require.LessOrEqual(k, sum, int64(len(seen)+unknown))

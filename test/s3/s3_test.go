@@ -25,6 +25,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -42,8 +43,7 @@ func startStore(t *testing.T) *store {
 	out, err := exec.Command("go", "build", "-o", s.binary, "github.com/versity/versitygw/cmd/versitygw").
 		CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.addr = ln.Addr().String()
 	require.NoError(t, ln.Close())
 	require.NoError(t, os.MkdirAll(filepath.Join(s.folder, "objects", "backups"), 0o755))
@@ -132,8 +132,7 @@ func digests(t *testing.T, folder string) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	state := datatree.NewState(datatree.Config{})
-	names, err := wal.Names(vfs.OS(), folder)
-	require.NoError(t, err)
+	names := must.Do(wal.Names(vfs.OS(), folder))(t)
 	for _, name := range names {
 		_, err := wal.Scan(vfs.OS(), filepath.Join(folder, name), func(r *wal.Record) error {
 			_, applied, err := state.Apply(r.Payload, nil, nil, false)
@@ -159,8 +158,7 @@ func TestBackupsToAStore(t *testing.T) {
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	leader, err := e.Leader(ctx)
-	require.NoError(t, err)
+	leader := must.Do(e.Leader(ctx))(t)
 	asked, witness := leader%3+1, (leader+1)%3+1
 	data := func(id int) string { return filepath.Join(dir, fmt.Sprintf("server-%d", id)) }
 	create := func(more ...string) (int, string, string) {
@@ -243,8 +241,7 @@ func TestBackupsToAStore(t *testing.T) {
 	require.Zero(t, code, "%s%s", out, errs)
 	code, _, errs = warren("restore", url, t.TempDir(), "--zxid", ends[0], "--s3-path-style", "--identity", identity)
 	require.Equal(t, 1, code, errs)
-	objects, err := os.ReadDir(filepath.Join(s.folder, "objects", "backups", "ensembles", "one"))
-	require.NoError(t, err)
+	objects := must.ReadDir(t, filepath.Join(s.folder, "objects", "backups", "ensembles", "one"))
 	snapshots := 0
 	for _, o := range objects {
 		if strings.HasPrefix(o.Name(), "snapshot.") {
@@ -285,8 +282,7 @@ func TestRunsAtOnce(t *testing.T) {
 // writeKeys writes a pair of keys into files.
 func writeKeys(t *testing.T, dir string) (recipients, identity string) {
 	t.Helper()
-	pair, err := age.GenerateX25519Identity()
-	require.NoError(t, err)
+	pair := must.Do(age.GenerateX25519Identity())(t)
 	recipients, identity = filepath.Join(dir, "recipients"), filepath.Join(dir, "identity")
 	require.NoError(t, os.WriteFile(recipients, []byte(pair.Recipient().String()+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(identity, []byte(pair.String()+"\n"), 0o600))

@@ -58,8 +58,7 @@ func fetch(t *testing.T, name string) (lib string, r release) {
 		return folder, r
 	}
 	// A folder is there with all files or not at all.
-	partial, err := os.MkdirTemp(cache(t), name+"-partial-")
-	require.NoError(t, err)
+	partial := must.Do(os.MkdirTemp(cache(t), name+"-partial-"))(t)
 	defer os.RemoveAll(partial)
 	if err := download(t, partial, r); err != nil {
 		t.Skipf("%s %s cannot be fetched: %v", name, r.Version, err)
@@ -73,8 +72,7 @@ func cache(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("WARREN_SYSTEMS_CACHE")
 	if folder == "" {
-		parent, err := os.UserCacheDir()
-		require.NoError(t, err)
+		parent := must.Do(os.UserCacheDir())(t)
 		folder = filepath.Join(parent, "warren-systems")
 	}
 	require.NoError(t, os.MkdirAll(folder, 0o755))
@@ -139,9 +137,7 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 		}
 		project.Dependencies = append(project.Dependencies, d)
 	}
-	text, err := xml.MarshalIndent(project, "", "  ")
-	require.NoError(t, err)
-	return text
+	return must.Do(xml.MarshalIndent(project, "", "  "))(t)
 }
 
 func tool(t *testing.T, folder, name string, args ...string) error {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/must"
 )
 
@@ -29,8 +27,7 @@ var clickhouse = &system{
 func runClickHouse(x *run) {
 	var servers strings.Builder
 	for _, n := range x.nodes {
-		host, port, err := net.SplitHostPort(n.Addr())
-		require.NoError(x, err)
+		host, port := must.Do2(net.SplitHostPort(n.Addr()))(x)
 		servers.WriteString("<node><host>" + host + "</host><port>" + port + "</port></node>")
 	}
 	x.write("config.xml", "<clickhouse><keeper_map_path_prefix>/maps</keeper_map_path_prefix><zookeeper>"+

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var nifi = &system{
@@ -48,8 +47,7 @@ func runNiFi(x *run) {
 			return x.nifiNode(i, ports)
 		})
 	})
-	_, stat, err := x.read("/nifi/leaders/Primary Node")
-	require.NoError(x, err)
+	_, stat := must.Do2(x.read("/nifi/leaders/Primary Node"))(x)
 	// Each of its children was created by a node that began to take part; one such has been killed.
 	x.felt("times that a node left the election of the primary node, and came back", "%d",
 		int(stat.Cversion+stat.NumChildren)/2-3)

@@ -268,16 +268,13 @@ type process struct {
 // start starts a program. What it writes is in a file of its name.
 func (x *run) start(name, program string, args ...string) *process {
 	x.Helper()
-	log, err := os.OpenFile(filepath.Join(x.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(x, err)
+	log := must.Do(os.OpenFile(filepath.Join(x.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(x)
 	p := &process{x: x, name: name, cmd: exec.Command(program, args...), lines: make(chan string, 1000),
 		done: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.Env = x.dir, log, append(os.Environ(), x.env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	p.in, err = p.cmd.StdinPipe()
-	require.NoError(x, err)
-	out, err := p.cmd.StdoutPipe()
-	require.NoError(x, err)
+	p.in = must.Do(p.cmd.StdinPipe())(x)
+	out := must.Do(p.cmd.StdoutPipe())(x)
 	require.NoError(x, p.cmd.Start())
 	x.procs = append(x.procs, p)
 	x.Cleanup(p.end)
@@ -516,8 +513,7 @@ func (x *run) pause(ctx context.Context, p *process, d time.Duration) {
 
 func (x *run) tell(p *process, word string) {
 	x.Helper()
-	_, err := io.WriteString(p.in, word+"\n")
-	require.NoError(x, err, p.name)
+	must.Do(io.WriteString(p.in, word+"\n"))(x, p.name)
 }
 
 // take notes a line of a program.
@@ -556,8 +552,7 @@ func save(t *testing.T, e *entry) {
 		}
 	}
 	r.Systems = all
-	text, err := json.MarshalIndent(r, "", "  ")
-	require.NoError(t, err)
+	text := must.Do(json.MarshalIndent(r, "", "  "))(t)
 	require.NoError(t, os.WriteFile(recordFile, append(text, '\n'), 0o644))
 	before, _ := parts(t)
 	require.NoError(t, os.WriteFile(pageFile, []byte(before+r.results()), 0o644))

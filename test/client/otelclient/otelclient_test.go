@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/client/otelclient"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Names of attributes, as the package page has them.
@@ -41,19 +42,16 @@ func dial(t *testing.T, hooks client.Hooks) *client.Client {
 func TestSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	hooks, err := otelclient.Hooks(provider, nil)
-	require.NoError(t, err)
+	hooks := must.Do(otelclient.Hooks(provider, nil))(t)
 	require.Nil(t, hooks.State)
 	require.Nil(t, hooks.Event)
 	c := dial(t, hooks)
 	ctx, parent := provider.Tracer("test").Start(t.Context(), "work")
 
-	_, err = c.Create(ctx, "/a", nil, client.Persistent)
-	require.NoError(t, err)
-	_, _, err = c.Get(ctx, "/none")
+	must.Do(c.Create(ctx, "/a", nil, client.Persistent))(t)
+	_, _, err := c.Get(ctx, "/none")
 	require.ErrorIs(t, err, client.ErrNoNode)
-	_, err = c.Async().Get(ctx, "/a").Wait(ctx)
-	require.NoError(t, err)
+	must.Do(c.Async().Get(ctx, "/a").Wait(ctx))(t)
 	given, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = c.Set(given, "/a", nil, client.AnyVersion)
@@ -88,18 +86,15 @@ func TestSpans(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
-	hooks, err := otelclient.Hooks(nil, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	require.NoError(t, err)
+	hooks := must.Do(otelclient.Hooks(nil, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))(t)
 	require.Nil(t, hooks.Start)
 	c := dial(t, hooks)
 	ctx := t.Context()
-	_, err = c.Create(ctx, "/a", nil, client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(ctx, "/a", nil, client.Persistent))(t)
 	_, _, w, err := c.GetW(ctx, "/a")
 	require.NoError(t, err)
 	for range 2 {
-		_, err = c.Set(ctx, "/a", nil, client.AnyVersion)
-		require.NoError(t, err)
+		must.Do(c.Set(ctx, "/a", nil, client.AnyVersion))(t)
 	}
 	_, err = c.Set(ctx, "/a", nil, 7)
 	require.ErrorIs(t, err, client.ErrBadVersion)
@@ -155,8 +150,7 @@ func BenchmarkHooks(b *testing.B) {
 		{"metrics", nil, sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			h, err := otelclient.Hooks(bench.tracers, bench.meters)
-			require.NoError(b, err)
+			h := must.Do(otelclient.Hooks(bench.tracers, bench.meters))(b)
 			b.ReportAllocs()
 			for b.Loop() {
 				ctx := context.Background()

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/client/otelclient"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // collector takes traces as a collector of OpenTelemetry does.
@@ -107,16 +108,13 @@ func TestTraceAcrossServers(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, TickTime: time.Second, Configure: func(_ int, cfg *config.Config) {
 		cfg.Trace.Endpoint, cfg.Trace.Ratio, cfg.Trace.Headers = c.URL, 1, "Authorization=Bearer abc"
 	}})
-	leader, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	leader := must.Do(e.Leader(t.Context()))(t)
 	follower := leader%3 + 1
 
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	hooks, err := otelclient.Hooks(provider, nil)
-	require.NoError(t, err)
-	k, err := client.Dial(t.Context(), e.ConnectString(follower), client.WithHooks(hooks))
-	require.NoError(t, err)
+	hooks := must.Do(otelclient.Hooks(provider, nil))(t)
+	k := must.Do(client.Dial(t.Context(), e.ConnectString(follower), client.WithHooks(hooks)))(t)
 	defer k.Close()
 	// An operation must be long against the two ways between client and server, which no server sees.
 	const pause = 150 * time.Millisecond
@@ -125,11 +123,9 @@ func TestTraceAcrossServers(t *testing.T) {
 			e.Delay(id, leader, pause)
 		}
 	}
-	_, err = k.Create(t.Context(), "/traced", nil, client.Persistent)
-	require.NoError(t, err)
+	must.Do(k.Create(t.Context(), "/traced", nil, client.Persistent))(t)
 	e.Heal()
-	_, _, err = k.Get(t.Context(), "/traced")
-	require.NoError(t, err)
+	must.Do2(k.Get(t.Context(), "/traced"))(t)
 	require.NoError(t, k.Sync(t.Context(), "/traced"))
 
 	ended := spans.Ended()

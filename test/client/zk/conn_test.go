@@ -24,8 +24,7 @@ func TestSingleServerIsDialledAtOnce(t *testing.T) {
 	for range 5 {
 		p.Cut()
 		until(t, events, zk.StateDisconnected)
-		_, _, err := c.Get(root)
-		require.NoError(t, err)
+		must.Do2(c.Get(root))(t)
 	}
 }
 
@@ -94,14 +93,13 @@ func TestCloseDoesNotWaitForTheDialer(t *testing.T) {
 		made <- near
 		return near, nil
 	})
-	c, _, err := zk.Connect([]string{address}, 10*time.Second, zk.WithLogger(nil), dialer)
-	require.NoError(t, err)
+	c, _ := must.Do2(zk.Connect([]string{address}, 10*time.Second, zk.WithLogger(nil), dialer))(t)
 	receive(t, dialling)
 	c.Close()
 	close(release)
 	receive(t, made)
 	_ = far.SetReadDeadline(time.Now().Add(time.Minute))
-	_, err = far.Read(make([]byte, 1))
+	_, err := far.Read(make([]byte, 1))
 	require.Error(t, err)
 	require.False(t, errors.Is(err, net.ErrClosed), "closed by the other side")
 }
@@ -151,8 +149,7 @@ func TestNamesAreLookedUpByTheDialer(t *testing.T) {
 	p.Cut()
 	until(t, events, zk.StateDisconnected)
 	until(t, events, zk.StateHasSession)
-	_, _, err := c.Get("/")
-	require.NoError(t, err)
+	must.Do2(c.Get("/"))(t)
 }
 
 // A container in a Multi is made and said to be made; go-zookeeper cannot read the answer, and reports an error.
@@ -173,11 +170,9 @@ func TestAdditions(t *testing.T) {
 	results, err := c.Multi(create)
 	require.True(t, errors.Is(err, client.ErrUnimplemented), "%v", err)
 	require.Len(t, results, 1)
-	stat, exists, err := c.Client().Exists(t.Context(), root)
-	require.NoError(t, err)
+	stat, exists := must.Do2(c.Client().Exists(t.Context(), root))(t)
 	require.True(t, exists)
-	_, mine, err := c.Exists(root)
-	require.NoError(t, err)
+	_, mine := must.Do2(c.Exists(root))(t)
 	require.EqualValues(t, stat.Czxid, mine.Czxid)
 }
 
@@ -209,8 +204,7 @@ func TestManyGoroutinesOverReconnects(t *testing.T) {
 		})
 	}
 	all.Wait()
-	names, _, err := direct.Children(root)
-	require.NoError(t, err)
+	names, _ := must.Do2(direct.Children(root))(t)
 	sum := 0
 	for _, n := range acknowledged {
 		sum += n

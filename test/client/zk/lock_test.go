@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client/zk"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // waitFor waits until a znode has n children and returns them.
@@ -59,13 +60,11 @@ func TestContenderWithoutZnodeDoesNotHoldTheLock(t *testing.T) {
 func TestFailedLockLeavesNothing(t *testing.T) {
 	c, _ := connect(t, address)
 	path := newRoot(t, c)
-	secret, err := c.Create(path+"/lock-0000000000", nil, 0, zk.DigestACL(zk.PermAll, "somebody", "else"))
-	require.NoError(t, err)
+	secret := must.Do(c.Create(path+"/lock-0000000000", nil, 0, zk.DigestACL(zk.PermAll, "somebody", "else")))(t)
 	for range 3 { // so that the contender's number is higher
-		_, err := c.Create(path+"/n-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		must.Do(c.Create(path+"/n-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)))(t)
 	}
-	err = zk.NewLock(c, path, zk.WorldACL(zk.PermAll)).Lock()
+	err := zk.NewLock(c, path, zk.WorldACL(zk.PermAll)).Lock()
 	require.True(t, err == zk.ErrNoAuth, "%s cannot be watched", secret)
 	waitFor(t, c, path, 4)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/client/zk"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/gozk"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -78,16 +79,13 @@ var roots atomic.Int64
 // newRoot makes a znode for one test.
 func newRoot(t testing.TB, c *zk.Conn) string {
 	t.Helper()
-	path, err := c.Create(fmt.Sprintf("/%s-%d", t.Name(), roots.Add(1)), nil, 0, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	return path
+	return must.Do(c.Create(fmt.Sprintf("/%s-%d", t.Name(), roots.Add(1)), nil, 0, zk.WorldACL(zk.PermAll)))(t)
 }
 
 // newProxy returns a way to the server that can be cut.
 func newProxy(t testing.TB) *relay.Relay {
 	t.Helper()
-	p, err := relay.New(address)
-	require.NoError(t, err)
+	p := must.Do(relay.New(address))(t)
 	t.Cleanup(p.Close)
 	return p
 }
