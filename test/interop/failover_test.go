@@ -5,7 +5,6 @@ package interop
 import (
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,27 +21,18 @@ import (
 // them, is killed or stopped again and again: they go to another server by themselves and lose neither their session
 // nor their watch.
 func TestClientsFailOver(t *testing.T) {
-	const jar = "/usr/share/java/zookeeper.jar"
 	for _, v := range []struct {
 		name    string
 		command func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd
 	}{
 		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
-			classes := t.TempDir()
-			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
-				filepath.Join("testdata", "java", "Failover.java"))
-			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp",
-				classes+":"+nodes[0].Dir()+":"+jar, "Failover", connect)
+			return javaProgram(t, nodes[0], "Failover", connect)
 		}},
 		{"c", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
-			binary := filepath.Join(t.TempDir(), "failover")
-			compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "failover.c"),
-				"-lzookeeper_mt", "-lpthread")
-			return exec.CommandContext(programContext(t), binary, connect)
+			return exec.CommandContext(programContext(t), compileC(t, "failover"), connect)
 		}},
 		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
-			return exec.CommandContext(programContext(t), "/usr/bin/python3",
-				filepath.Join("testdata", "kazoo", "failover.py"), connect)
+			return kazooProgram(t, "failover.py", connect)
 		}},
 	} {
 		t.Run(v.name, func(t *testing.T) {

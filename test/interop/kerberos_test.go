@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -188,15 +187,13 @@ func TestOurClientsByKerberos(t *testing.T) {
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
 			node := startKerberos(t, r, kind, nil)
-			login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host",
-				Keytab: app, Config: r.Conf})
-			require.NoError(t, err)
+			login := must.Do(kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host",
+				Keytab: app, Config: r.Conf}))(t)
 			c, err := client.New(node.Addr(),
 				client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
 			require.NoError(t, err)
 			defer c.Close()
-			who, err := c.WhoAmI(programContext(t))
-			require.NoError(t, err)
+			who := must.Do(c.WhoAmI(programContext(t)))(t)
 			require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
 
 			port := must.Port(t, node.Addr())
@@ -217,8 +214,7 @@ func TestKazooByKerberos(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			port := must.Port(t, startKerberos(t, r, kind, nil).Addr())
 			kazoo := func(cache, want string) string {
-				python := exec.CommandContext(programContext(t), "/usr/bin/python3",
-					filepath.Join("testdata", "kazoo", "sasl.py"), "localhost:"+port, "bob@"+krb5.RealmName, "", want)
+				python := kazooProgram(t, "sasl.py", "localhost:"+port, "bob@"+krb5.RealmName, "", want)
 				python.Env = r.Env(cache)
 				return string(must.Output(t, python))
 			}
@@ -256,8 +252,7 @@ func TestServersNeedNoKDC(t *testing.T) {
 		client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
 	require.NoError(t, err)
 	defer c.Close()
-	who, err := c.WhoAmI(programContext(t))
-	require.NoError(t, err)
+	who := must.Do(c.WhoAmI(programContext(t)))(t)
 	require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
 
 	nodes[0].Kill()
@@ -282,14 +277,11 @@ func TestKerberosNames(t *testing.T) {
 			append([]string{"-Xmx64m", "-Djava.security.krb5.conf=" + r.Conf,
 				"-Dzookeeper.security.auth_to_local=" + rules, "-cp", secureJars(classes), "KerberosNames"},
 				names...)...)
-		out, err := cmd.Output()
-		require.NoError(t, err, rules)
-		ours, err := sasl.NewNames(rules, krb5.RealmName, true, true)
-		require.NoError(t, err, rules)
+		out := must.Do(cmd.Output())(t, rules)
+		ours := must.Do(sasl.NewNames(rules, krb5.RealmName, true, true))(t, rules)
 		var want strings.Builder
 		for _, name := range names {
-			p, err := kerberos.ParsePrincipal(name)
-			require.NoError(t, err)
+			p := must.Do(kerberos.ParsePrincipal(name))(t)
 			user, err := ours.User(p)
 			if err != nil {
 				user = "-"
@@ -343,10 +335,8 @@ func TestQuorumByKerberos(t *testing.T) {
 			}
 			nodes := startNew(t, options)
 			for i, n := range nodes { // each follower has authenticated to the leader
-				c, err := client.New(n.Addr())
-				require.NoError(t, err)
-				_, err = c.Create(programContext(t), fmt.Sprintf("/x%d", i), nil, client.Persistent)
-				require.NoError(t, err)
+				c := must.Do(client.New(n.Addr()))(t)
+				must.Do(c.Create(programContext(t), fmt.Sprintf("/x%d", i), nil, client.Persistent))(t)
 				require.NoError(t, c.Close())
 			}
 		})
@@ -358,8 +348,7 @@ func TestQuorumByKerberos(t *testing.T) {
 // ZooKeeper takes _HOST for a host of that name: it has no key for it, and does not start.
 func TestHostInPrincipals(t *testing.T) {
 	r := krb5.StartRealm(t)
-	host, err := os.Hostname()
-	require.NoError(t, err)
+	host := must.Do(os.Hostname())(t)
 	host = strings.ToLower(host)
 	app := r.AddService("app/client.host")
 	jaas := writeJAAS(t, krb5Module("Server", r.AddService("zookeeper/"+host), "zookeeper/_HOST@"+krb5.RealmName))
@@ -370,8 +359,7 @@ func TestHostInPrincipals(t *testing.T) {
 		client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/" + host) }))
 	require.NoError(t, err)
 	defer c.Close()
-	who, err := c.WhoAmI(programContext(t))
-	require.NoError(t, err)
+	who := must.Do(c.WhoAmI(programContext(t)))(t)
 	require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
 
 	theirs := cluster.New(t, cluster.Options{Kind: cluster.ZooKeeper, Properties: files})

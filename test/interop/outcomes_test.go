@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -26,9 +25,7 @@ var outcomesRounds = flag.Int("interop.kills", 6, "servers that TestKazooLearnsO
 // the program ends with a ConnectionLoss.
 func TestKazooLearnsOutcomes(t *testing.T) {
 	nodes, connect := startThree(t)
-	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
-		filepath.Join("testdata", "kazoo", "outcomes.py"), connect)
-	program := converse(t, cmd)
+	program := converse(t, kazooProgram(t, "outcomes.py", connect))
 	program.expect("ready")
 	for round := range *outcomesRounds {
 		line := fmt.Sprintf("round%d", round)
@@ -43,8 +40,7 @@ func TestKazooLearnsOutcomes(t *testing.T) {
 	}
 	require.NoError(t, program.in.Close())
 	var later, again int
-	_, err := fmt.Sscan(program.expect("close"), &later, &again)
-	require.NoError(t, err)
+	must.Do(fmt.Sscan(program.expect("close"), &later, &again))(t)
 	program.ends()
 	t.Logf("%d kills: %d answers were outcomes, %d requests were sent again", *outcomesRounds, later, again)
 	require.Positive(t, later+again, "no request was in flight when a server was killed")
@@ -102,16 +98,14 @@ func TestOutcomesBesideZooKeeper(t *testing.T) {
 // offer resumes a session, or makes one if that is empty, with an offer of every extension.
 func offer(t *testing.T, node *cluster.Node, session *proto.ConnectResponse) *proto.ConnectResponse {
 	t.Helper()
-	nc, err := net.Dial("tcp", node.Addr())
-	require.NoError(t, err)
+	nc := must.Do(net.Dial("tcp", node.Addr()))(t)
 	defer func() { _ = nc.Close() }()
 	require.NoError(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 30_000})
 	req.SessionID, req.Password = session.SessionID, session.Password[:]
 	req.HasReadOnly, req.Extensions = true, -1
 	require.NoError(t, wire.WriteFrame(nc, req.AppendTo(nil)))
-	frame, err := wire.ReadFrame(nc)
-	require.NoError(t, err)
+	frame := must.Do(wire.ReadFrame(nc))(t)
 	granted := new(proto.ConnectResponse)
 	require.NoError(t, granted.ReadFrom(frame))
 	return granted

@@ -40,11 +40,8 @@ func converse(t *testing.T, cmd *exec.Cmd) *conversation {
 	t.Helper()
 	c := &conversation{t: t, cmd: cmd}
 	cmd.Stderr = &c.stderr
-	var err error
-	c.in, err = cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	c.in = must.Do(cmd.StdinPipe())(t)
+	stdout := must.Do(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	c.lines = bufio.NewScanner(stdout)
 	return c
@@ -53,8 +50,7 @@ func converse(t *testing.T, cmd *exec.Cmd) *conversation {
 // tell writes a line to the program.
 func (c *conversation) tell(line string) {
 	c.t.Helper()
-	_, err := io.WriteString(c.in, line+"\n")
-	require.NoError(c.t, err, "%s", &c.stderr)
+	must.Do(io.WriteString(c.in, line+"\n"))(c.t, "%s", &c.stderr)
 }
 
 // expect reads a line that begins with OK and what is wanted, and returns the rest of it.
@@ -113,7 +109,35 @@ func compile(t *testing.T, name string, args ...string) {
 	must.Output(t, exec.CommandContext(programContext(t), name, args...))
 }
 
-// TestJavaClient compiles testdata/java against Debian's jar.
+// compileJava compiles a program of testdata/java against Debian's jar.
+func compileJava(t *testing.T, name string) (classes string) {
+	classes = t.TempDir()
+	compile(t, "javac", "-nowarn", "-cp", zookeeperJar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
+		filepath.Join("testdata", "java", name+".java"))
+	return classes
+}
+
+// javaProgram is a program of testdata/java. The folder of the node has a logging configuration.
+func javaProgram(t *testing.T, node *cluster.Node, name, addr string) *exec.Cmd {
+	return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp",
+		compileJava(t, name)+":"+node.Dir()+":"+zookeeperJar, name, addr)
+}
+
+// kazooProgram is a program of testdata/kazoo, under the Python that Debian's kazoo is for.
+func kazooProgram(t *testing.T, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(programContext(t), "/usr/bin/python3",
+		append([]string{filepath.Join("testdata", "kazoo", name)}, args...)...)
+}
+
+// compileC compiles a program of testdata/c against libzookeeper_mt.
+func compileC(t *testing.T, name string) (binary string) {
+	binary = filepath.Join(t.TempDir(), name)
+	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", name+".c"),
+		"-lzookeeper_mt", "-lpthread")
+	return binary
+}
+
+// TestJavaClient runs Debian's client for Java.
 func TestJavaClient(t *testing.T) {
 	node := startTarget(t)
 	runJava(t, node, node.Addr())
@@ -122,21 +146,14 @@ func TestJavaClient(t *testing.T) {
 // runJava runs the program for Java at an address that leads to the server.
 func runJava(t *testing.T, node *cluster.Node, addr string) {
 	t.Helper()
-	classes := t.TempDir()
-	const jar = "/usr/share/java/zookeeper.jar"
-	compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
-		filepath.Join("testdata", "java", "Client.java"))
-	// The folder of the node has a logging configuration.
-	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar,
-		"Client", addr)
-	runProgram(t, node, cmd,
+	runProgram(t, node, javaProgram(t, node, "Client", addr),
 		strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber delete sync
 			getConfig bigData unicode sequential ephemeral getEphemerals container ttl getACL auth setACL whoAmI multi
 			multiFailed transaction multiRead dataWatch childWatch existsWatch removeWatches persistentWatch
 			recursiveWatch resume closeSession reconnect watchesAfterReconnect close`))
 }
 
-// TestKazoo runs testdata/kazoo under the Python that Debian's kazoo is for.
+// TestKazoo runs Debian's kazoo.
 func TestKazoo(t *testing.T) {
 	node := startTarget(t)
 	runKazoo(t, node, node.Addr())
@@ -145,15 +162,13 @@ func TestKazoo(t *testing.T) {
 // runKazoo is runJava for kazoo.
 func runKazoo(t *testing.T, node *cluster.Node, addr string) {
 	t.Helper()
-	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
-		filepath.Join("testdata", "kazoo", "client.py"), addr)
-	runProgram(t, node, cmd,
+	runProgram(t, node, kazooProgram(t, "client.py", addr),
 		strings.Fields(`create create2 sequential makepath get set exists children sync delete acl transaction
 			failedTransaction watches lock election barrier doubleBarrier queue lockingQueue counter semaphore party
 			childrenWatch restart close`))
 }
 
-// TestCClient compiles testdata/c against libzookeeper_mt.
+// TestCClient runs Debian's client for C.
 func TestCClient(t *testing.T) {
 	node := startTarget(t)
 	runC(t, node, node.Addr())
@@ -162,11 +177,7 @@ func TestCClient(t *testing.T) {
 // runC is runJava for C.
 func runC(t *testing.T, node *cluster.Node, addr string) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "client")
-	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"),
-		"-lzookeeper_mt", "-lpthread")
-	cmd := exec.CommandContext(programContext(t), binary, addr)
-	runProgram(t, node, cmd,
+	runProgram(t, node, exec.CommandContext(programContext(t), compileC(t, "client"), addr),
 		strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
 		removeWatches reconnect watchesAfterReconnect close`))
 }

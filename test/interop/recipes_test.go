@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -40,8 +39,7 @@ func startWatched(t *testing.T) *watched {
 // get asks the API.
 func (w *watched) get(path string, into any) {
 	w.t.Helper()
-	resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1%s", w.admin, path))
-	require.NoError(w.t, err)
+	resp := must.Do(http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1%s", w.admin, path)))(w.t)
 	defer resp.Body.Close()
 	body := must.ReadAll(w.t, resp.Body)
 	require.Equal(w.t, http.StatusOK, resp.StatusCode, "%s: %s", path, body)
@@ -116,9 +114,7 @@ func (w *watched) says(want known) {
 // TestKazooRecipesAreDecoded lets kazoo hold its recipes, and compares what it knows with what the API says.
 func TestKazooRecipesAreDecoded(t *testing.T) {
 	w := startWatched(t)
-	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
-		filepath.Join("testdata", "kazoo", "recipes.py"), w.Addr())
-	program, steps := converse(t, cmd), 0
+	program, steps := converse(t, kazooProgram(t, "recipes.py", w.Addr())), 0
 	for ; program.lines.Scan(); steps++ {
 		var want known
 		require.NoError(t, json.Unmarshal(program.lines.Bytes(), &want), program.lines.Text())

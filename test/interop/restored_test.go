@@ -15,21 +15,15 @@ import (
 // TestClientsLiveThroughARestore restores a backup in all servers of an ensemble whose clients have seen later
 // epochs: they hear that their sessions have expired, and go on with new ones.
 func TestClientsLiveThroughARestore(t *testing.T) {
-	const jar = "/usr/share/java/zookeeper.jar"
 	for _, v := range []struct {
 		name    string
 		command func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd
 	}{
 		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
-			classes := t.TempDir()
-			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
-				filepath.Join("testdata", "java", "Restored.java"))
-			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp",
-				classes+":"+nodes[0].Dir()+":"+jar, "Restored", connect)
+			return javaProgram(t, nodes[0], "Restored", connect)
 		}},
 		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
-			return exec.CommandContext(programContext(t), "/usr/bin/python3",
-				filepath.Join("testdata", "kazoo", "restored.py"), connect)
+			return kazooProgram(t, "restored.py", connect)
 		}},
 	} {
 		t.Run(v.name, func(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // This file has the clients that write while something happens to their servers: those of others, as programs in
@@ -79,7 +80,7 @@ func startWriters(t *testing.T, nodes []*cluster.Node, l load, kinds ...string) 
 	addrs := cluster.Addrs(nodes)
 	servers := strings.Join(addrs, ",")
 	ctx := t.Context()
-	classes, binary := t.TempDir(), filepath.Join(t.TempDir(), "rolling")
+	classes := t.TempDir()
 	java := func(source, class string) writers {
 		compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes,
 			filepath.Join("testdata", source))
@@ -99,9 +100,7 @@ func startWriters(t *testing.T, nodes []*cluster.Node, l load, kinds ...string) 
 			all[kind] = startProgram(t, exec.CommandContext(ctx, "/usr/bin/python3",
 				append([]string{filepath.Join("testdata", "kazoo", "rolling.py")}, l.args(servers)...)...))
 		case "C":
-			compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "rolling.c"),
-				"-lzookeeper_mt", "-lpthread")
-			all[kind] = startProgram(t, exec.CommandContext(ctx, binary, l.args(servers)...))
+			all[kind] = startProgram(t, exec.CommandContext(ctx, compileC(t, "rolling"), l.args(servers)...))
 		case "go-zookeeper":
 			all[kind] = startSessions(t, l, func(t *testing.T, s *session) { s.openGozk(t, addrs) })
 		case "Warren":
@@ -366,8 +365,7 @@ func (s *session) openGozk(t *testing.T, addrs []string) {
 		}))
 	require.NoError(t, err)
 	s.path = "/go-" + s.path
-	_, err = conn.Create(s.path, []byte("0"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	must.Do(conn.Create(s.path, []byte("0"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	s.set = func(data []byte) (int32, error) {
 		stat, err := conn.Set(s.path, data, -1)
 		if err != nil {
@@ -400,8 +398,7 @@ func (s *session) openOurs(t *testing.T, servers string) {
 		}}))
 	require.NoError(t, err)
 	s.path = "/ours-" + s.path
-	_, err = c.Create(t.Context(), s.path, []byte("0"), client.Ephemeral)
-	require.NoError(t, err)
+	must.Do(c.Create(t.Context(), s.path, []byte("0"), client.Ephemeral))(t)
 	s.set = func(data []byte) (int32, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

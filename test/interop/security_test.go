@@ -27,7 +27,7 @@ import (
 
 // secureJars is the class path of clients with Netty, which TLS in Java needs.
 func secureJars(classes string) string {
-	jars := []string{classes, "/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-nop.jar"}
+	jars := []string{classes, zookeeperJar, "/usr/share/java/slf4j-nop.jar"}
 	for _, part := range []string{
 		"handler", "transport", "codec", "buffer", "common", "resolver", "transport-native-unix-common",
 		"transport-native-epoll",
@@ -35,13 +35,6 @@ func secureJars(classes string) string {
 		jars = append(jars, "/usr/share/java/netty-"+part+".jar")
 	}
 	return strings.Join(jars, ":")
-}
-
-func compileJava(t *testing.T, name string) (classes string) {
-	classes = t.TempDir()
-	compile(t, "javac", "-nowarn", "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar", "-d",
-		classes, filepath.Join("testdata", "java", name+".java"))
-	return classes
 }
 
 // stores writes the key and trust store of a server in the three formats and of clients in PEM.
@@ -143,8 +136,7 @@ func TestJavaClientBySASL(t *testing.T) {
 func TestKazooBySASL(t *testing.T) {
 	node := startSASL(t)
 	for _, c := range [][]string{{"root", "rootsecret", "accepted"}, {"root", "wrong", "refused"}} {
-		args := append([]string{filepath.Join("testdata", "kazoo", "sasl.py"), node.Addr()}, c...)
-		python := exec.CommandContext(programContext(t), "/usr/bin/python3", args...)
+		python := kazooProgram(t, "sasl.py", append([]string{node.Addr()}, c...)...)
 		python.Stderr = new(bytes.Buffer) // a thread of kazoo writes a trace there, at any time
 		out, err := python.Output()
 		require.NoError(t, err, "%s%s", out, python.Stderr)
@@ -156,12 +148,9 @@ func TestKazooBySASL(t *testing.T) {
 // and wrong passwords.
 func TestQuorumSASL(t *testing.T) {
 	classes := compileJava(t, "QuorumSasl")
-	jaas, err := sasl.ParseJAAS([]byte(serverJAAS))
-	require.NoError(t, err)
-	users, err := jaas.Users("QuorumServer")
-	require.NoError(t, err)
-	user, password, err := jaas.Credentials("QuorumLearner")
-	require.NoError(t, err)
+	jaas := must.Do(sasl.ParseJAAS([]byte(serverJAAS)))(t)
+	users := must.Do(jaas.Users("QuorumServer"))(t)
+	user, password := must.Do2(jaas.Credentials("QuorumLearner"))(t)
 	java := func(ctx context.Context, text string, args ...string) *exec.Cmd {
 		all := append([]string{"-Xmx64m", "-Djava.security.auth.login.config=" + writeJAAS(t, text), "-cp",
 			secureJars(classes), "QuorumSasl"}, args...)
@@ -178,8 +167,7 @@ func TestQuorumSASL(t *testing.T) {
 			out := &strings.Builder{}
 			cmd.Stdout, cmd.Stderr = out, out
 			require.NoError(t, cmd.Start())
-			nc, err := ln.Accept()
-			require.NoError(t, err)
+			nc := must.Do(ln.Accept())(t)
 			defer nc.Close()
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
 			adm, err := (&sasl.QuorumAcceptor{Mechanism: sasl.NewDigest(digestmd5.QuorumRealm, users),
@@ -197,14 +185,13 @@ func TestQuorumSASL(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("connecting, wrong %v", wrong), func(t *testing.T) {
 			cmd := java(programContext(t), text, "server")
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
+			stdout := must.Do(cmd.StdoutPipe())(t)
 			require.NoError(t, cmd.Start())
 			lines := bufio.NewScanner(stdout)
 			require.True(t, lines.Scan())
 			nc := must.Dial(t, "127.0.0.1:"+strings.TrimPrefix(lines.Text(), "PORT "))
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
-			err = sasl.NewDigestInitiator(user, password).Connect(programContext(t), nc, "localhost")
+			err := sasl.NewDigestInitiator(user, password).Connect(programContext(t), nc, "localhost")
 			said := lines.Scan() && lines.Text() == "OK authenticated"
 			_ = cmd.Wait()
 			require.Equal(t, !wrong, said)
