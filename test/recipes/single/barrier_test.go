@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestBarrierHoldsBackUntilRemoved(t *testing.T) {
@@ -23,15 +25,13 @@ func TestBarrierHoldsBackUntilRemoved(t *testing.T) {
 		k := newLink(t)
 		c := dialAt(t, k.Addr())
 		all.Go(func() {
-			if err := recipes.NewBarrier(c, path).Wait(within(t)); err != nil || !removed.Load() {
-				t.Errorf("passed a barrier: %v", err)
-			}
+			assert.NoError(t, recipes.NewBarrier(c, path).Wait(within(t)))
+			assert.True(t, removed.Load(), "passed a barrier")
 		})
 		k.Shut()
 		k.Open()
 	}
-	_, err := observer.Set(within(t), path, []byte("changed"), -1)
-	require.NoError(t, err)
+	must.Do(observer.Set(within(t), path, []byte("changed"), -1))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, b.Wait(ctx), context.Canceled)
@@ -54,25 +54,19 @@ func TestDoubleBarrierKeepsRoundsTogether(t *testing.T) {
 		all.Go(func() {
 			for r := range rounds {
 				entering[r].Add(1)
-				if err := b.Enter(within(t)); err != nil {
-					t.Errorf("enter: %v", err)
+				if !assert.NoError(t, b.Enter(within(t)), "enter") {
 					return
 				}
-				if n := entering[r].Load(); n != size {
-					t.Errorf("round %d began with %d", r, n)
-				}
+				assert.EqualValues(t, size, entering[r].Load(), "that begin round %d", r)
 				if r == i {
 					k.Shut()
 					k.Open()
 				}
 				leaving[r].Add(1)
-				if err := b.Leave(within(t)); err != nil {
-					t.Errorf("leave: %v", err)
+				if !assert.NoError(t, b.Leave(within(t)), "leave") {
 					return
 				}
-				if n := leaving[r].Load(); n != size {
-					t.Errorf("round %d ended with %d", r, n)
-				}
+				assert.EqualValues(t, size, leaving[r].Load(), "that end round %d", r)
 			}
 		})
 	}
@@ -88,8 +82,7 @@ func TestDoubleBarrierLeavesWithoutTheDead(t *testing.T) {
 	go func() { entered <- dead.Enter(within(t)) }()
 	require.NoError(t, alive.Enter(within(t)))
 	require.NoError(t, <-entered)
-	isInside := do(t, dead.Inside)
-	require.True(t, isInside)
+	require.True(t, do(t, dead.Inside))
 	left := make(chan error)
 	go func() { left <- alive.Leave(within(t)) }()
 	end()
@@ -113,8 +106,7 @@ func TestDoubleBarrierWaitsForTheLastToCome(t *testing.T) {
 				case op == "exists" && path == root:
 					other.Do(func() {
 						awaitChildren(t, observer, root, 1)
-						_, err := observer.Create(within(t), root+"/~other", nil, client.Ephemeral)
-						require.NoError(t, err)
+						must.Do(observer.Create(within(t), root+"/~other", nil, client.Ephemeral))(t)
 					})
 				case op == "create2" && path == root+"/ready":
 					creates.Add(1)
@@ -132,8 +124,7 @@ func TestDoubleBarrierWaitsForTheLastToCome(t *testing.T) {
 	}
 	t.Run("which creates ready", func(t *testing.T) {
 		creates, err := enter(t, func(c, observer *client.Client, _ client.Resume) {
-			_, err := observer.Create(within(t), rootOf(t)+"/ready", nil, client.Persistent)
-			require.NoError(t, err)
+			must.Do(observer.Create(within(t), rootOf(t)+"/ready", nil, client.Persistent))(t)
 			require.NoError(t, c.Sync(within(t), "/")) // the event has come
 		})
 		require.NoError(t, err)

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // parts is a bundle in which all parts agree, large enough for several transactions.
@@ -58,23 +60,17 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 		all.Go(func() {
 			var last client.Zxid
 			for p, err := range b.Follow(ctx) {
-				if err != nil {
-					t.Errorf("follow: %v", err)
+				if !assert.NoError(t, err, "follow") {
 					return
 				}
 				n := len(p.Parts)
 				value := string(p.Parts["p0"][:1])
-				if isA := n == 3 || n == 4; isA != (value == "a") {
-					t.Errorf("%d parts of %s", n, value)
-				}
+				assert.Equal(t, n == 3 || n == 4, value == "a", "%d parts of %s", n, value)
 				for name, data := range p.Parts {
-					if !bytes.Equal(data, bytes.Repeat([]byte(value), 60_000)) {
-						t.Errorf("part %s of %s is of another bundle", name, value)
-					}
+					assert.True(t, bytes.Equal(data, bytes.Repeat([]byte(value), 60_000)),
+						"part %s of %s is of another bundle", name, value)
 				}
-				if p.Zxid <= last {
-					t.Errorf("publication %v after %v", p.Zxid, last)
-				}
+				assert.Greater(t, p.Zxid, last)
 				last = p.Zxid
 				latest[i].Store(int64(last))
 				if seen.Add(1)%4 == 0 {
@@ -105,20 +101,15 @@ func TestBundleReadersWaitForAWholePublication(t *testing.T) {
 	b := recipes.NewBundle(c, root)
 	require.NoError(t, b.Publish(within(t), map[string][]byte{"x": []byte("1"), "y": []byte("1")}))
 	require.NoError(t, c.Delete(within(t), root+"/ready", -1))
-	_, err := c.Set(within(t), root+"/x", []byte("2"), -1)
-	require.NoError(t, err)
+	must.Do(c.Set(within(t), root+"/x", []byte("2"), -1))(t)
 	got := make(chan recipes.Publication)
 	var all sync.WaitGroup
 	all.Go(func() {
-		p, err := recipes.NewBundle(dial(t), root).Read(within(t))
-		if err != nil {
-			t.Errorf("read: %v", err)
-		}
-		got <- p
+		got <- attempt(t, recipes.NewBundle(dial(t), root).Read)
 	})
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
-	_, err = b.Read(ctx)
+	_, err := b.Read(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, b.Publish(within(t), map[string][]byte{"y": []byte("3")}))
 	require.Equal(t, map[string][]byte{"y": []byte("3")}, (<-got).Parts)
@@ -140,7 +131,6 @@ func TestBundleRefusesImpossibleParts(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrTooLarge)
 	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
 	defer cancel()
-	p, err := b.Read(ctx)
-	require.NoError(t, err)
+	p := must.Do(b.Read(ctx))(t)
 	require.Equal(t, map[string][]byte{"a": []byte("1")}, p.Parts)
 }

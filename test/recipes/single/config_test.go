@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func numberConfig(c *client.Client, path string) *recipes.Config[int] {
@@ -32,8 +33,7 @@ func awaitConfig(t *testing.T, l *recipes.LiveConfig[int], want int) recipes.Rev
 // requireAccepted asserts that the newest data is used.
 func requireAccepted(t *testing.T, l *recipes.LiveConfig[int]) {
 	t.Helper()
-	_, err := l.Refused()
-	require.NoError(t, err)
+	must.Do(l.Refused())(t)
 }
 
 // The link is cut at every publication: the copy arrives at the latest, and never goes back.
@@ -76,15 +76,11 @@ func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 	require.NoError(t, g.Publish(within(t), []byte("2")))
 	awaitConfig(t, l, 2)
 	requireAccepted(t, l)
-	_, err = c.Set(within(t), root, []byte("broken"), -1)
-	require.NoError(t, err)
+	must.Do(c.Set(within(t), root, []byte("broken"), -1))(t)
 	fresh := numberConfig(dial(t), root)
 	ctx, cancel := context.WithCancel(within(t))
 	refused := make(chan error)
-	go func() {
-		_, err := fresh.Open(ctx)
-		refused <- err
-	}()
+	go func() { refused <- errOf(fresh.Open(ctx)) }()
 	_, changed := l.Current()
 	require.NoError(t, c.Sync(within(t), root))
 	now, _ := l.Current()
@@ -130,8 +126,7 @@ func TestRefusalIsTold(t *testing.T) {
 	changed, err := l.Refused()
 	require.NoError(t, err)
 	for _, broken := range []string{"broken", "broken otherwise"} {
-		_, err = c.Set(within(t), root, []byte(broken), client.AnyVersion)
-		require.NoError(t, err)
+		must.Do(c.Set(within(t), root, []byte(broken), client.AnyVersion))(t)
 		done(t, changed, "the refusal of "+broken)
 		changed, err = l.Refused()
 		require.ErrorIs(t, err, recipes.ErrInvalid)
@@ -139,8 +134,7 @@ func TestRefusalIsTold(t *testing.T) {
 	}
 	require.NoError(t, g.Publish(within(t), []byte("1")))
 	done(t, changed, "the end of the refusal")
-	_, err = l.Refused()
-	require.NoError(t, err)
+	must.Do(l.Refused())(t)
 }
 
 // Open of a configuration that does not exist says so when its context ends.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func ids(instances []recipes.Instance) (all []string) {
@@ -22,8 +23,7 @@ func ids(instances []recipes.Instance) (all []string) {
 // awaitIDs waits until a provider has certain instances.
 func awaitIDs(t *testing.T, c *client.Client, path string, p *recipes.Provider, want ...string) {
 	t.Helper()
-	w, err := c.Watch(within(t), path, client.WatchSubtree)
-	require.NoError(t, err)
+	w := must.Do(c.Watch(within(t), path, client.WatchSubtree))(t)
 	defer w.Close()
 	tick := time.NewTicker(time.Millisecond) // the provider reads after the event
 	defer tick.Stop()
@@ -44,26 +44,20 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	d := recipes.NewDiscovery(observer, root)
 	list := do(t, d.Services)
 	require.Empty(t, list)
-	p, err := d.Provider(within(t), "web", recipes.Random())
-	require.NoError(t, err)
+	p := must.Do(d.Provider(within(t), "web", recipes.Random()))(t)
 	defer p.Close()
-	_, err = p.Pick()
+	_, err := p.Pick()
 	require.ErrorIs(t, err, recipes.ErrNoInstance)
 
 	k := newLink(t)
-	a, err := recipes.NewDiscovery(dialAt(t, k.Addr()), root).Register(within(t),
-		recipes.Instance{Name: "web", ID: "a", Address: "h1"})
-	require.NoError(t, err)
+	a := must.Do(recipes.NewDiscovery(dialAt(t, k.Addr()), root).Register(within(t),
+		recipes.Instance{Name: "web", ID: "a", Address: "h1"}))(t)
 	c, end := expire(t)
-	_, err = recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "b"})
-	require.NoError(t, err)
-	static, err := d.Register(within(t), recipes.Instance{Name: "web", ID: "c", Type: recipes.Static})
-	require.NoError(t, err)
-	permanent, err := d.Register(within(t),
-		recipes.Instance{Name: "web", ID: "d", Type: recipes.Permanent, Payload: json.RawMessage(`{"x":1}`)})
-	require.NoError(t, err)
-	list = do(t, d.Services)
-	require.Equal(t, []string{"web"}, list)
+	must.Do(recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "b"}))(t)
+	static := must.Do(d.Register(within(t), recipes.Instance{Name: "web", ID: "c", Type: recipes.Static}))(t)
+	permanent := must.Do(d.Register(within(t),
+		recipes.Instance{Name: "web", ID: "d", Type: recipes.Permanent, Payload: json.RawMessage(`{"x":1}`)}))(t)
+	require.Equal(t, []string{"web"}, do(t, d.Services))
 	awaitIDs(t, observer, root, p, "a", "b", "c", "d")
 
 	k.Shut()
@@ -72,8 +66,7 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	k.Open()
 	require.NoError(t, a.Update(within(t), recipes.Instance{Address: "h2", Disabled: true}))
 	awaitIDs(t, observer, root, p, "c", "d")
-	instances, err := d.Instances(within(t), "web")
-	require.NoError(t, err)
+	instances := must.Do(d.Instances(within(t), "web"))(t)
 	require.Equal(t, []string{"a", "c", "d"}, ids(instances), "those that are disabled are registered")
 	require.Equal(t, "h2", instances[0].Address)
 	require.True(t, instances[0].RegisteredAt.Equal(a.Instance.RegisteredAt.Truncate(time.Millisecond)))
@@ -94,10 +87,8 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 func TestRegistrationSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	c, end := expire(t, client.WithRenewal(nil))
-	r, err := recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "a"})
-	require.NoError(t, err)
-	before, _, err := observer.Exists(within(t), root+"/web/a")
-	require.NoError(t, err)
+	r := must.Do(recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "a"}))(t)
+	before, _ := must.Do2(observer.Exists(within(t), root+"/web/a"))(t)
 	end()
 	for node, err := range observer.Follow(within(t), root+"/web/a") {
 		require.NoError(t, err)
@@ -108,14 +99,13 @@ func TestRegistrationSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	require.NoError(t, r.Close(within(t)))
 
 	c, end = expire(t)
-	r, err = recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "a"})
-	require.NoError(t, err)
+	r = must.Do(recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "a"}))(t)
 	end()
 	for r.Err() == nil {
 		require.NoError(t, observer.Sync(within(t), "/"))
 	}
 	require.ErrorIs(t, r.Err(), client.ErrSessionExpired)
-	_, err = recipes.NewDiscovery(c, root).Provider(within(t), "web", recipes.Random())
+	_, err := recipes.NewDiscovery(c, root).Provider(within(t), "web", recipes.Random())
 	require.ErrorIs(t, err, client.ErrSessionExpired)
 }
 
@@ -138,13 +128,10 @@ func TestDiscoveryRefusesWhatIsNoInstance(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrBadArguments)
 	}
 	require.NoError(t, c.CreateAll(within(t), root+"/a"))
-	_, err = c.Create(within(t), root+"/a/junk", []byte("junk"), client.Persistent)
-	require.NoError(t, err)
-	instances, err := d.Instances(within(t), "a")
-	require.NoError(t, err)
+	must.Do(c.Create(within(t), root+"/a/junk", []byte("junk"), client.Persistent))(t)
+	instances := must.Do(d.Instances(within(t), "a"))(t)
 	require.Empty(t, instances)
-	p, err := d.Provider(within(t), "a", recipes.Random())
-	require.NoError(t, err)
+	p := must.Do(d.Provider(within(t), "a", recipes.Random()))(t)
 	defer p.Close()
 	require.Empty(t, p.Instances())
 }

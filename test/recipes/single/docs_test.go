@@ -60,8 +60,7 @@ func TestPagesAreLinked(t *testing.T) {
 	require.Greater(t, len(pages), 20)
 	index := must.ReadFile(t, filepath.Join(docsFolder, "README.md"))
 	for _, page := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
-		from, err := filepath.Rel(docsFolder, page)
-		require.NoError(t, err)
+		from := must.Do(filepath.Rel(docsFolder, page))(t)
 		if from != "README.md" {
 			require.Contains(t, string(index), "("+filepath.ToSlash(from)+")", "not in the index")
 		}

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Candidates lead in turns while their links are cut: never two at a time, and tokens grow.
@@ -30,12 +32,8 @@ func TestElectionHasOneLeader(t *testing.T) {
 			lost := false
 			for range 4 {
 				err := e.Run(within(t), func(ctx context.Context, token client.Zxid) error {
-					if n := leading.Add(1); n != 1 {
-						t.Errorf("%d leaders", n)
-					}
-					if before := last.Swap(int64(token)); before >= int64(token) {
-						t.Errorf("token %v after %#x", token, before)
-					}
+					assert.EqualValues(t, 1, leading.Add(1), "leaders")
+					assert.Less(t, last.Swap(int64(token)), int64(token), "tokens grow")
 					leading.Add(-1)
 					if !lost {
 						lost = true
@@ -46,9 +44,7 @@ func TestElectionHasOneLeader(t *testing.T) {
 					}
 					return errDone
 				})
-				if !errors.Is(err, errDone) {
-					t.Errorf("run: %v", err)
-				}
+				assert.ErrorIs(t, err, errDone)
 			}
 		})
 	}
@@ -67,8 +63,7 @@ func TestElectionLayoutsAreCurators(t *testing.T) {
 		require.Regexp(t, `^`+root+`/_c_[0-9a-f-]{36}-`+marker+`\d{10}$`, h.Path())
 		participants := do(t, e.Participants)
 		require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("host/7"), Token: h.Token()}}, participants)
-		leader := do(t, e.Leader)
-		require.Equal(t, recipes.Leader{ID: "host/7", Path: h.Path(), Token: h.Token()}, leader)
+		require.Equal(t, recipes.Leader{ID: "host/7", Path: h.Path(), Token: h.Token()}, do(t, e.Leader))
 		require.NoError(t, h.Release(within(t)))
 	}
 }
@@ -83,9 +78,7 @@ func TestObserveSeesEveryChangeOfLeaderAndNothingElse(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for leader, err := range recipes.NewLatch(observer, root, "").Observe(ctx) {
-			if err != nil {
-				t.Errorf("observe: %v", err)
-			}
+			assert.NoError(t, err, "observe")
 			seen <- leader
 		}
 	})
@@ -97,11 +90,7 @@ func TestObserveSeesEveryChangeOfLeaderAndNothingElse(t *testing.T) {
 	second := make(chan *recipes.Hold, 2)
 	for i, id := range []string{"b", "c"} {
 		all.Go(func() {
-			h, err := recipes.NewLatch(c, root, id).Campaign(within(t))
-			if err != nil {
-				t.Errorf("campaign: %v", err)
-			}
-			second <- h
+			second <- attempt(t, recipes.NewLatch(c, root, id).Campaign)
 		})
 		awaitChildren(t, c, root, i+2)
 	}
@@ -166,8 +155,7 @@ func TestLeaderWhileServersAreRestarted(t *testing.T) {
 			e := embed.Start(t, embed.Options{Servers: 3})
 			ctx := within(t)
 			c := dialAt(t, e.ConnectString(), client.WithSessionTimeout(30*time.Second))
-			hold, err := recipes.NewLatch(c, "/election", "first", tt.options...).Campaign(ctx)
-			require.NoError(t, err)
+			hold := must.Do(recipes.NewLatch(c, "/election", "first", tt.options...).Campaign(ctx))(t)
 			for _, id := range e.IDs() {
 				require.NoError(t, e.Restart(id))
 				require.NoError(t, e.WaitServing(ctx))

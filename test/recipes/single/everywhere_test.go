@@ -9,33 +9,28 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // uses make every kind of znode that the recipes have, and leave it there.
 var uses = map[string]func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error{
 	"Mutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewMutex(c, path, options...).Lock(within(t))
-		return err
+		return errOf(recipes.NewMutex(c, path, options...).Lock(within(t)))
 	},
 	"RWMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewRWMutex(c, path, options...).RLock(within(t))
-		return err
+		return errOf(recipes.NewRWMutex(c, path, options...).RLock(within(t)))
 	},
 	"SimpleMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewSimpleMutex(c, path, options...).Lock(within(t))
-		return err
+		return errOf(recipes.NewSimpleMutex(c, path, options...).Lock(within(t)))
 	},
 	"MultiMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewMultiMutex(c, []string{path + "/a", path + "/b"}, options...).Lock(within(t))
-		return err
+		return errOf(recipes.NewMultiMutex(c, []string{path + "/a", path + "/b"}, options...).Lock(within(t)))
 	},
 	"Semaphore": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewSemaphore(c, path, 1, options...).Acquire(within(t))
-		return err
+		return errOf(recipes.NewSemaphore(c, path, 1, options...).Acquire(within(t)))
 	},
 	"Election": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewLatch(c, path, "x", options...).Campaign(within(t))
-		return err
+		return errOf(recipes.NewLatch(c, path, "x", options...).Campaign(within(t)))
 	},
 	"Group": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		n, err := recipes.NewGroup(c, path, options...).Join(within(t), "x", nil)
@@ -43,8 +38,7 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 		return err
 	},
 	"Rendezvous": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewRendezvous(c, path, options...).Announce(within(t), nil)
-		return err
+		return errOf(recipes.NewRendezvous(c, path, options...).Announce(within(t), nil))
 	},
 	"Config": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewConfig(c, path, func([]byte) (int, error) { return 0, nil }, options...).
@@ -63,12 +57,10 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 		return recipes.NewCounter(c, path, options...).Set(within(t), 1)
 	},
 	"SharedValue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewSharedValue(c, path, options...).Seed(within(t), nil)
-		return err
+		return errOf(recipes.NewSharedValue(c, path, options...).Seed(within(t), nil))
 	},
 	"IDs": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		_, err := recipes.NewIDs(c, path, 5, options...).Next(within(t))
-		return err
+		return errOf(recipes.NewIDs(c, path, 5, options...).Next(within(t)))
 	},
 	"Names": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewNames(c, path, options...).Bind(within(t), "x", nil)
@@ -76,28 +68,23 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 	"Queue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), nil))
-		_, err := q.Take(within(t))
-		return err
+		return errOf(q.Take(within(t)))
 	},
 	"PriorityQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewPriorityQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), -1, nil))
-		_, err := q.Take(within(t))
-		return err
+		return errOf(q.Take(within(t)))
 	},
 	"DelayQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewDelayQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), time.Now(), nil))
-		_, err := q.Take(within(t))
-		return err
+		return errOf(q.Take(within(t)))
 	},
 	"Discovery": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		d := recipes.NewDiscovery(c, path, options...)
-		r, err := d.Register(within(t), recipes.Instance{Name: "a"})
-		require.NoError(t, err)
+		r := must.Do(d.Register(within(t), recipes.Instance{Name: "a"}))(t)
 		t.Cleanup(func() { _ = r.Close(within(t)) })
-		_, err = d.Register(within(t), recipes.Instance{Name: "b", Type: recipes.Static})
-		return err
+		return errOf(d.Register(within(t), recipes.Instance{Name: "b", Type: recipes.Static}))
 	},
 	"TwoPhaseCommit": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewTwoPhaseCommit(c, path, options...).Begin(within(t), nil, "x")
@@ -125,8 +112,7 @@ func TestEveryRecipeUsesItsACL(t *testing.T) {
 			paths := all(t, c, "/"+top)
 			require.Greater(t, len(paths), 2)
 			for _, path := range paths {
-				acl, _, err := c.GetACL(within(t), path)
-				require.NoError(t, err)
+				acl, _ := must.Do2(c.GetACL(within(t), path))(t)
 				require.Len(t, acl, 1, path)
 				require.Equal(t, "digest", acl[0].Scheme, path)
 				require.EqualValues(t, client.PermAll, acl[0].Perms, path)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // onFullDisk returns a client of a server whose disk can be filled and emptied; refused is how many of its writes were
@@ -65,15 +66,13 @@ func TestReleaseOnAFullDisk(t *testing.T) {
 	require.NoError(t, h.Release(within(t)))
 	h = do(t, simple.TryLock)
 	require.NoError(t, h.Release(within(t)))
-	n := do(t, q.Len)
-	require.Zero(t, n)
+	require.Zero(t, do(t, q.Len))
 }
 
 // A member of a group whose new data is refused while the disks are full stays a member, and gets it later.
 func TestPersistentNodeOnAFullDisk(t *testing.T) {
 	c, refused, fill, empty := onFullDisk(t)
-	n, err := recipes.NewGroup(c, "/group").Join(within(t), "one", []byte("old"))
-	require.NoError(t, err)
+	n := must.Do(recipes.NewGroup(c, "/group").Join(within(t), "one", []byte("old")))(t)
 	fill()
 	n.Set([]byte("new"))
 	require.Eventually(t, func() bool { return refused.Load() >= 2 || n.Err() != nil }, time.Minute, time.Millisecond)

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // awaitData waits until a znode has the data and, unless owner is 0, the owner.
@@ -35,12 +37,10 @@ func TestPersistentNodeComesBack(t *testing.T) {
 	require.NoError(t, n.AwaitCreated(within(t)))
 	session, _ := c.Session()
 	for i := range 5 {
-		before, _, err := observer.Exists(within(t), path)
-		require.NoError(t, err)
+		before, _ := must.Do2(observer.Exists(within(t), path))(t)
 		require.NoError(t, observer.Delete(within(t), path, -1))
 		awaitData(t, observer, path, fmt.Sprint(i+1), session)
-		after, _, err := observer.Exists(within(t), path)
-		require.NoError(t, err)
+		after, _ := must.Do2(observer.Exists(within(t), path))(t)
 		require.Greater(t, after.Czxid, before.Czxid)
 		k.Shut()
 		n.Set([]byte(fmt.Sprint(i + 2)))
@@ -50,8 +50,7 @@ func TestPersistentNodeComesBack(t *testing.T) {
 	require.NoError(t, n.Err())
 	require.NoError(t, n.Close(within(t)))
 	require.NoError(t, n.Err())
-	_, exists, err := observer.Exists(within(t), path)
-	require.NoError(t, err)
+	_, exists := must.Do2(observer.Exists(within(t), path))(t)
 	require.False(t, exists)
 }
 
@@ -60,8 +59,7 @@ func TestPersistentNodeSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	c, end := expire(t, client.WithRenewal(nil))
 	n := recipes.NewPersistentNode(c, rootOf(t), []byte("x"))
 	require.NoError(t, n.AwaitCreated(within(t)))
-	before, _, err := observer.Exists(within(t), n.Path())
-	require.NoError(t, err)
+	before, _ := must.Do2(observer.Exists(within(t), n.Path()))(t)
 	end()
 	for node, err := range observer.Follow(within(t), n.Path()) {
 		require.NoError(t, err)
@@ -120,8 +118,7 @@ func TestPersistentNodeLeavesItsSuccessor(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	k.Open()
 	require.NoError(t, <-closed)
-	stat, exists, err := observer.Exists(within(t), path)
-	require.NoError(t, err)
+	stat, exists := must.Do2(observer.Exists(within(t), path))(t)
 	require.True(t, exists)
 	require.Equal(t, successor.Czxid, stat.Czxid)
 }
@@ -134,30 +131,24 @@ func TestSecondCloseDeletesNothing(t *testing.T) {
 	require.NoError(t, first.Close(within(t)))
 	register := recipes.NewDiscovery(c, root+"/services")
 	service := recipes.Instance{Name: "web", ID: "one", Type: recipes.Static}
-	listed, err := register.Register(within(t), service)
-	require.NoError(t, err)
+	listed := must.Do(register.Register(within(t), service))(t)
 	require.NoError(t, listed.Close(within(t)))
 
 	second := recipes.NewPersistentNode(c, root+"/node", nil)
 	require.NoError(t, second.AwaitCreated(within(t)))
-	before, _, err := c.Exists(within(t), second.Path())
-	require.NoError(t, err)
-	_, err = register.Register(within(t), service)
-	require.NoError(t, err)
+	before, _ := must.Do2(c.Exists(within(t), second.Path()))(t)
+	must.Do(register.Register(within(t), service))(t)
 	require.NoError(t, first.Close(within(t)))
 	require.NoError(t, listed.Close(within(t)))
-	after, _, err := c.Exists(within(t), second.Path())
-	require.NoError(t, err)
+	after, _ := must.Do2(c.Exists(within(t), second.Path()))(t)
 	require.Equal(t, before.Czxid, after.Czxid)
-	instances, err := register.Instances(within(t), "web")
-	require.NoError(t, err)
+	instances := must.Do(register.Instances(within(t), "web"))(t)
 	require.Len(t, instances, 1)
 	require.NoError(t, second.Close(within(t)))
 }
 
 func dataOf(t *testing.T, path string) string {
-	data, _, err := dial(t).Get(within(t), path)
-	require.NoError(t, err)
+	data, _ := must.Do2(dial(t).Get(within(t), path))(t)
 	return string(data)
 }
 
@@ -170,9 +161,7 @@ func TestGroupFollowsItsMembers(t *testing.T) {
 	group := recipes.NewGroup(dial(t), root)
 	all.Go(func() {
 		for members, err := range group.Follow(ctx) {
-			if err != nil {
-				t.Errorf("follow: %v", err)
-			}
+			assert.NoError(t, err, "follow")
 			lists <- fmt.Sprintf("%s", members)
 		}
 	})
@@ -187,12 +176,10 @@ func TestGroupFollowsItsMembers(t *testing.T) {
 		}
 	}
 	expect("[]")
-	a, err := group.Join(within(t), "a", []byte("1"))
-	require.NoError(t, err)
+	a := must.Do(group.Join(within(t), "a", []byte("1")))(t)
 	expect("[{a 1}]")
 	c, end := expire(t)
-	_, err = recipes.NewGroup(c, root).Join(within(t), "b", []byte("2"))
-	require.NoError(t, err)
+	must.Do(recipes.NewGroup(c, root).Join(within(t), "b", []byte("2")))(t)
 	expect("[{a 1} {b 2}]")
 	a.Set([]byte("3"))
 	expect("[{a 3} {b 2}]")
@@ -200,7 +187,7 @@ func TestGroupFollowsItsMembers(t *testing.T) {
 	expect("[{a 3}]")
 	require.NoError(t, a.Close(within(t)))
 	expect("[]")
-	_, err = group.Join(within(t), "x/y", nil)
+	_, err := group.Join(within(t), "x/y", nil)
 	require.ErrorIs(t, err, client.ErrBadArguments)
 	cancel()
 	all.Wait()

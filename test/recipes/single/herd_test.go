@@ -94,10 +94,7 @@ func TestReleaseWakesOne(t *testing.T) {
 				p := newContestant(t)
 				waiting[i] = p
 				all.Go(func() {
-					h, err := tt.lock(p.c, root)(within(t))
-					if err != nil {
-						t.Errorf("lock: %v", err)
-					}
+					h := attempt(t, tt.lock(p.c, root))
 					grants <- grant{i, h}
 				})
 				switch {

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -53,10 +55,18 @@ func within(t testing.TB) context.Context {
 // do calls what takes nothing but a context, and has to succeed.
 func do[V any](t testing.TB, call func(context.Context) (V, error)) V {
 	t.Helper()
+	return must.Do(call(within(t)))(t)
+}
+
+// attempt is do for goroutines of a test: what fails is noted, and the test goes on.
+func attempt[V any](t testing.TB, call func(context.Context) (V, error)) V {
 	v, err := call(within(t))
-	require.NoError(t, err)
+	assert.NoError(t, err)
 	return v
 }
+
+// errOf is the error of a call whose value nobody needs.
+func errOf[V any](_ V, err error) error { return err }
 
 var (
 	rootsMu sync.Mutex
@@ -89,9 +99,8 @@ func dial(t testing.TB, options ...client.Option) *client.Client {
 // here. The package above looks at the others.
 func dialAt(t testing.TB, addr string, options ...client.Option) *client.Client {
 	t.Helper()
-	c, err := client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second),
-		client.WithBackoff(time.Millisecond, 50*time.Millisecond), client.WithoutOutcomes()}, options...)...)
-	require.NoError(t, err)
+	c := must.Do(client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second),
+		client.WithBackoff(time.Millisecond, 50*time.Millisecond), client.WithoutOutcomes()}, options...)...))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -99,8 +108,7 @@ func dialAt(t testing.TB, addr string, options ...client.Option) *client.Client 
 // names returns the children of a znode.
 func names(t testing.TB, c *client.Client, path string) []string {
 	t.Helper()
-	names, _, err := c.Children(within(t), path)
-	require.NoError(t, err)
+	names, _ := must.Do2(c.Children(within(t), path))(t)
 	return names
 }
 
@@ -167,8 +175,7 @@ func expire(t testing.TB, options ...client.Option) (c *client.Client, end func(
 // newLink returns a way to the server that can be cut.
 func newLink(t testing.TB) *relay.Relay {
 	t.Helper()
-	k, err := relay.New(address)
-	require.NoError(t, err)
+	k := must.Do(relay.New(address))(t)
 	t.Cleanup(k.Close)
 	return k
 }

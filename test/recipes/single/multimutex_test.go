@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
@@ -37,9 +38,7 @@ func TestMultiMutexDoesNotDeadlock(t *testing.T) {
 					return
 				}
 				for _, f := range pair {
-					if forks[f].Add(1) != 1 {
-						t.Errorf("fork %d is held twice", f)
-					}
+					assert.EqualValues(t, 1, forks[f].Add(1), "holders of fork %d", f)
 				}
 				for _, f := range pair {
 					forks[f].Add(-1)
@@ -48,9 +47,7 @@ func TestMultiMutexDoesNotDeadlock(t *testing.T) {
 					k.Shut()
 					k.Open()
 				}
-				if err := h.Release(within(t)); err != nil {
-					t.Errorf("release: %v", err)
-				}
+				assert.NoError(t, h.Release(within(t)), "release")
 			}
 		})
 	}
@@ -70,10 +67,7 @@ func TestMultiMutexHoldsAllOrNone(t *testing.T) {
 	require.Empty(t, names(t, c, root+"/a"))
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
-	go func() {
-		_, err := m.Lock(ctx)
-		failed <- err
-	}()
+	go func() { failed <- errOf(m.Lock(ctx)) }()
 	awaitChildren(t, c, root+"/a", 1)
 	awaitChildren(t, c, root+"/b", 2)
 	cancel()

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -31,24 +33,19 @@ func contend(t *testing.T, sessions, rounds, limit int,
 		all.Go(func() {
 			for round := range rounds {
 				h, err := take(within(t))
-				if err != nil {
-					t.Errorf("lock: %v", err)
+				if !assert.NoError(t, err, "lock") {
 					return
 				}
 				n := inside.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
-				if n > int32(limit) {
-					t.Errorf("%d holders", n)
-				}
+				assert.LessOrEqual(t, n, int32(limit), "holders")
 				if before := last.Swap(int64(h.Token())); limit == 1 && before >= int64(h.Token()) {
 					t.Errorf("token %v after %#x", h.Token(), before)
 				}
 				disturb(k, i, round, h)
 				inside.Add(-1)
-				if err := h.Release(within(t)); err != nil {
-					t.Errorf("release: %v", err)
-				}
+				assert.NoError(t, h.Release(within(t)), "release")
 			}
 		})
 	}
@@ -82,19 +79,17 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 	h := do(t, m.Lock)
 	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`),
 		h.Path())
-	data, stat, err := c.Get(within(t), h.Path())
-	require.NoError(t, err)
+	data, stat := must.Do2(c.Get(within(t), h.Path()))(t)
 	require.Equal(t, "10.0.0.1", string(data))
 	require.Equal(t, h.Token(), stat.Czxid)
 	session, _ := c.Session()
 	require.EqualValues(t, session, stat.EphemeralOwner)
 
 	// A znode of Curator's, before or after ours, counts as well.
-	theirs, err := c.Create(within(t), root+"/_c_00000000-0000-0000-0000-000000000000-lock-", nil,
-		client.EphemeralSequential)
-	require.NoError(t, err)
+	theirs := must.Do(c.Create(within(t), root+"/_c_00000000-0000-0000-0000-000000000000-lock-", nil,
+		client.EphemeralSequential))(t)
 	require.NoError(t, h.Release(within(t)))
-	_, err = m.TryLock(within(t))
+	_, err := m.TryLock(within(t))
 	require.ErrorIs(t, err, recipes.ErrBusy)
 	require.NoError(t, c.Delete(within(t), theirs, -1))
 	h = do(t, m.TryLock)
@@ -108,10 +103,7 @@ func TestMutexGivesUpWithItsContext(t *testing.T) {
 	h := do(t, m.Lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
-	go func() {
-		_, err := m.Lock(ctx)
-		failed <- err
-	}()
+	go func() { failed <- errOf(m.Lock(ctx)) }()
 	awaitChildren(t, c, root, 2)
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
@@ -123,8 +115,7 @@ func TestMutexGivesUpWithItsContext(t *testing.T) {
 func TestHoldOutlivesTheContextOfLock(t *testing.T) {
 	m := recipes.NewMutex(dial(t), rootOf(t))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	h, err := m.Lock(ctx)
-	require.NoError(t, err)
+	h := must.Do(m.Lock(ctx))(t)
 	cancel()
 	require.NoError(t, h.Context().Err())
 	require.NoError(t, h.Release(within(t)))
@@ -182,10 +173,7 @@ func TestHoldAndWaiterLearnOfExpiry(t *testing.T) {
 	c, end := expire(t)
 	h := do(t, recipes.NewMutex(c, root).Lock)
 	failed := make(chan error, 1)
-	go func() {
-		_, err := recipes.NewMutex(c, root).Lock(within(t))
-		failed <- err
-	}()
+	go func() { failed <- errOf(recipes.NewMutex(c, root).Lock(within(t))) }()
 	awaitChildren(t, c, root, 2)
 	end()
 	done(t, h.Context().Done(), "the end of the hold")
@@ -206,8 +194,7 @@ func TestHoldEndsWhenItsZnodeIsDeleted(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	other, m := dial(t), recipes.NewMutex(dial(t), rootOf(t))
 	h := do(t, m.Lock)
-	_, err := other.Set(within(t), h.Path(), []byte("something else"), -1)
-	require.NoError(t, err)
+	must.Do(other.Set(within(t), h.Path(), []byte("something else"), -1))(t)
 	contenders := do(t, recipes.NewMutex(other, rootOf(t)).Contenders)
 	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("something else"), Token: h.Token()}},
 		contenders)

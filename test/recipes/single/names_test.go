@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Answers are lost while blocks are reserved: there are gaps, and no number twice.
@@ -38,9 +40,7 @@ func TestIDsAreUnique(t *testing.T) {
 					}
 					last = id
 					mu.Lock()
-					if seen[id] {
-						t.Errorf("%d twice", id)
-					}
+					assert.False(t, seen[id], "%d twice", id)
 					seen[id] = true
 					mu.Unlock()
 				}
@@ -72,10 +72,7 @@ func TestIDsWaitOnlyAsLongAsTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
 	defer cancel()
 	first := make(chan error, 1)
-	go func() {
-		_, err := ids.Next(ctx)
-		first <- err
-	}()
+	go func() { first <- errOf(ids.Next(ctx)) }()
 	<-asked
 	hasty, giveUp := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer giveUp()
@@ -90,8 +87,7 @@ func TestIDsEnd(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	require.NoError(t, recipes.NewAtomicLong(c, root).Set(within(t), math.MaxInt64-1))
 	ids := recipes.NewIDs(c, root, 1)
-	id := do(t, ids.Next)
-	require.EqualValues(t, math.MaxInt64, id)
+	require.EqualValues(t, math.MaxInt64, do(t, ids.Next))
 	_, err := ids.Next(within(t))
 	require.ErrorIs(t, err, recipes.ErrOverflow)
 	require.Panics(t, func() { recipes.NewIDs(c, root, 0) })
@@ -108,8 +104,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")))
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")), "the same again")
 	require.ErrorIs(t, n.Bind(within(t), "a", []byte("2")), recipes.ErrBusy)
-	list = do(t, n.List)
-	require.Equal(t, []string{"a", "b"}, list)
+	require.Equal(t, []string{"a", "b"}, do(t, n.List))
 	var meanings []string
 	for v, err := range n.Follow(within(t), "a") {
 		require.NoError(t, err)
@@ -147,8 +142,7 @@ func TestNamesAreBoundOnce(t *testing.T) {
 		all.Go(func() { bound[i] = n.Bind(within(t), "x", fmt.Append(nil, i)) })
 	}
 	all.Wait()
-	winner, err := recipes.NewNames(dial(t), root).Lookup(within(t), "x")
-	require.NoError(t, err)
+	winner := must.Do(recipes.NewNames(dial(t), root).Lookup(within(t), "x"))(t)
 	require.Equal(t, 1,
 		len(bound)-len(slices.DeleteFunc(slices.Clone(bound), func(err error) bool { return err == nil })))
 	for i, err := range bound {

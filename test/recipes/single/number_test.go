@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The sum is exact up to the changes whose outcome is unknown, and with calm connections exactly.
@@ -56,17 +57,14 @@ func TestNumberAddsUp(t *testing.T) {
 func TestNumberLayoutsAreCurators(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	short, long := recipes.NewCounter(c, root+"/short"), recipes.NewAtomicLong(c, root+"/long")
-	value := do(t, short.Get)
-	require.Zero(t, value)
+	require.Zero(t, do(t, short.Get))
 	require.NoError(t, short.Set(within(t), -2))
 	require.NoError(t, long.Set(within(t), 0x0102030405060708))
-	data, _, err := c.Get(within(t), root+"/short")
-	require.NoError(t, err)
+	data, _ := must.Do2(c.Get(within(t), root+"/short"))(t)
 	require.Equal(t, "\xff\xff\xff\xfe", string(data))
-	data, _, err = c.Get(within(t), root+"/long")
-	require.NoError(t, err)
+	data, _ = must.Do2(c.Get(within(t), root+"/long"))(t)
 	require.Equal(t, "\x01\x02\x03\x04\x05\x06\x07\x08", string(data))
-	_, err = recipes.NewAtomicLong(c, root+"/short").Get(within(t))
+	_, err := recipes.NewAtomicLong(c, root+"/short").Get(within(t))
 	require.ErrorIs(t, err, recipes.ErrFormat)
 	_, err = recipes.NewCounter(c, root+"/long").Add(within(t), 1)
 	require.ErrorIs(t, err, recipes.ErrFormat)
@@ -89,8 +87,7 @@ func TestNumberRefusesOverflow(t *testing.T) {
 		{math.MinInt32, math.MaxInt32, -1},
 	} {
 		require.NoError(t, n.Set(within(t), tt.value))
-		got, err := n.Add(within(t), tt.delta)
-		require.NoError(t, err)
+		got := must.Do(n.Add(within(t), tt.delta))(t)
 		require.Equal(t, tt.sum, got)
 	}
 }

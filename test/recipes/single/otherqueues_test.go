@@ -16,8 +16,7 @@ import (
 func TestPriorityQueueOrder(t *testing.T) {
 	root := rootOf(t)
 	q := recipes.NewPriorityQueue(dial(t), root+"/items", root+"/locks")
-	n := do(t, q.Len)
-	require.Zero(t, n)
+	require.Zero(t, do(t, q.Len))
 	for i, priority := range []int32{3, -7, 0, 3, -2147483648, 2147483647, 0} {
 		require.NoError(t, q.Put(within(t), priority, fmt.Appendf(nil, "%d#%d", priority, i)))
 	}
@@ -39,11 +38,7 @@ func TestDelayQueueWaitsForTheEarliest(t *testing.T) {
 	taken := make(chan *recipes.Delivery)
 	consumer := newContestant(t)
 	take := func() {
-		d, err := recipes.NewDelayQueue(consumer.c, root+"/items", root+"/locks").Take(within(t))
-		if err != nil {
-			t.Errorf("take: %v", err)
-		}
-		taken <- d
+		taken <- attempt(t, recipes.NewDelayQueue(consumer.c, root+"/items", root+"/locks").Take)
 	}
 	go take()
 	due := now.Add(300 * time.Millisecond)
@@ -57,8 +52,7 @@ func TestDelayQueueWaitsForTheEarliest(t *testing.T) {
 	require.False(t, time.Now().Before(due))
 	require.Equal(t, "soon", string(second.Items[0]))
 	require.NoError(t, second.Done(within(t)))
-	n := do(t, q.Len)
-	require.Equal(t, 1, n, "the late one is there")
+	require.Equal(t, 1, do(t, q.Len), "the late one is there")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := q.Take(ctx)

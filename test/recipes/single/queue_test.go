@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Producers and consumers whose links are cut and which give batches back: every item that was put is consumed.
@@ -83,8 +85,7 @@ func loseNoItem(t *testing.T, queue openQueue) {
 				if errors.Is(err, context.Canceled) {
 					return
 				}
-				if err != nil {
-					t.Errorf("take: %v", err)
+				if !assert.NoError(t, err, "take") {
 					return
 				}
 				finish, isDone := d.Done, true
@@ -97,9 +98,7 @@ func loseNoItem(t *testing.T, queue openQueue) {
 				case n%4 == 3:
 					finish, isDone = d.Release, false
 				}
-				if err := finish(within(t)); err != nil {
-					t.Errorf("finish: %v", err)
-				}
+				assert.NoError(t, finish(within(t)), "finish")
 				if isDone {
 					mu.Lock()
 					consumed[string(d.Items[0])]++
@@ -152,13 +151,7 @@ func TestQueueGivesTheBatchOfTheDeadToAnother(t *testing.T) {
 	dead := do(t, recipes.NewQueue(c, root+"/items", root+"/locks").Take)
 	require.Equal(t, [][]byte{[]byte("a"), []byte("b")}, dead.Items)
 	taken := make(chan *recipes.Delivery)
-	go func() {
-		d, err := q.Take(within(t))
-		if err != nil {
-			t.Errorf("take: %v", err)
-		}
-		taken <- d
-	}()
+	go func() { taken <- attempt(t, q.Take) }()
 	end()
 	d := <-taken
 	done(t, dead.Context().Done(), "the end of the first delivery")
@@ -167,8 +160,7 @@ func TestQueueGivesTheBatchOfTheDeadToAnother(t *testing.T) {
 	n := do(t, q.Len)
 	require.Equal(t, 1, n)
 	require.NoError(t, d.Done(within(t)))
-	n = do(t, q.Len)
-	require.Zero(t, n)
+	require.Zero(t, do(t, q.Len))
 }
 
 // A consumer whose session has ended says Done so late that another has consumed the batch, the empty queue is gone
@@ -200,12 +192,10 @@ func TestQueueLeavesWhatItDoesNotUnderstand(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	q := recipes.NewQueue(c, root+"/items", root+"/locks")
 	require.NoError(t, c.CreateAll(within(t), root+"/items"))
-	path, err := c.Create(within(t), root+"/items/queue-", []byte("junk"), client.PersistentSequential)
-	require.NoError(t, err)
-	_, err = q.Take(within(t))
+	path := must.Do(c.Create(within(t), root+"/items/queue-", []byte("junk"), client.PersistentSequential))(t)
+	_, err := q.Take(within(t))
 	require.ErrorIs(t, err, recipes.ErrFormat)
 	require.ErrorContains(t, err, path)
 	require.Empty(t, names(t, c, root+"/locks"))
-	n := do(t, q.Len)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, do(t, q.Len))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // withQuota returns a client of a server that enforces quotas, how many of its writes a quota has refused, and a
@@ -28,17 +29,13 @@ func withQuota(t *testing.T) (c *client.Client, refused *atomic.Int32, limit fun
 	e := embed.Start(t, embed.Options{Configure: func(_ int, c *config.Config) { c.EnforceQuota = true }})
 	c = dialAt(t, e.Addr(1), hooks)
 	for _, path := range []string{"/q", "/zookeeper/quota/q"} {
-		_, err := c.Create(within(t), path, nil, client.Persistent)
-		require.NoError(t, err)
+		must.Do(c.Create(within(t), path, nil, client.Persistent))(t)
 	}
 	const limits, used = "/zookeeper/quota/q/zookeeper_limits", "/zookeeper/quota/q/zookeeper_stats"
-	_, err := c.Create(within(t), limits, []byte("count=-1,bytes=-1"), client.Persistent)
-	require.NoError(t, err)
-	_, err = c.Create(within(t), used, []byte("count=1,bytes=0"), client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(within(t), limits, []byte("count=-1,bytes=-1"), client.Persistent))(t)
+	must.Do(c.Create(within(t), used, []byte("count=1,bytes=0"), client.Persistent))(t)
 	return c, refused, func(text string) {
-		_, err := c.Set(within(t), limits, []byte(text), client.AnyVersion)
-		require.NoError(t, err)
+		must.Do(c.Set(within(t), limits, []byte(text), client.AnyVersion))(t)
 	}
 }
 
@@ -51,8 +48,7 @@ const (
 // A member of a group whose new data exceeds a quota stays a member, and gets it when there is room.
 func TestPersistentNodeAboveAQuota(t *testing.T) {
 	c, refused, limit := withQuota(t)
-	n, err := recipes.NewGroup(c, "/q").Join(within(t), "one", []byte("old"))
-	require.NoError(t, err)
+	n := must.Do(recipes.NewGroup(c, "/q").Join(within(t), "one", []byte("old")))(t)
 	limit(noBytes)
 	n.Set([]byte("much more than that"))
 	require.Eventually(t, func() bool { return refused.Load() >= 2 || n.Err() != nil }, time.Minute, time.Millisecond)

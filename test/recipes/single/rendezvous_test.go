@@ -4,9 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestRendezvous(t *testing.T) {
@@ -21,8 +23,7 @@ func TestRendezvous(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for m, err := range follower.Follow(ctx) {
-			if err != nil {
-				t.Errorf("follow: %v", err)
+			if !assert.NoError(t, err, "follow") {
 				return
 			}
 			met <- m
@@ -31,15 +32,13 @@ func TestRendezvous(t *testing.T) {
 	require.False(t, (<-met).Exists())
 	require.NoError(t, dial(t).CreateAll(within(t), parentOf(root)))
 	k.LoseAnswer(1) // that of the create, which is recognised
-	h, err := first.Announce(within(t), []byte("a"))
-	require.NoError(t, err)
+	h := must.Do(first.Announce(within(t), []byte("a")))(t)
 	require.Equal(t, recipes.Meeting{Data: []byte("a"), Token: h.Token()}, <-met)
-	_, err = second.Announce(within(t), []byte("a"))
+	_, err := second.Announce(within(t), []byte("a"))
 	require.ErrorIs(t, err, recipes.ErrBusy)
 	require.NoError(t, h.Release(within(t)))
 	require.False(t, (<-met).Exists())
-	h, err = second.Announce(within(t), []byte("b"))
-	require.NoError(t, err)
+	h = must.Do(second.Announce(within(t), []byte("b")))(t)
 	m := do(t, first.Await)
 	require.Equal(t, recipes.Meeting{Data: []byte("b"), Token: h.Token()}, m)
 	require.Equal(t, m, <-met)
@@ -55,8 +54,7 @@ func parentOf(path string) string { return path[:len(path)-len("/r")] }
 func TestRendezvousEndsWithTheAnnouncer(t *testing.T) {
 	root := rootOf(t)
 	c, end := expire(t)
-	h, err := recipes.NewRendezvous(c, root).Announce(within(t), []byte("a"))
-	require.NoError(t, err)
+	h := must.Do(recipes.NewRendezvous(c, root).Announce(within(t), []byte("a")))(t)
 	other := recipes.NewRendezvous(dial(t), root)
 	end()
 	for m, err := range other.Follow(within(t)) {
@@ -66,8 +64,7 @@ func TestRendezvousEndsWithTheAnnouncer(t *testing.T) {
 		}
 	}
 	done(t, h.Context().Done(), "the end of the hold")
-	next, err := other.Announce(within(t), []byte("b"))
-	require.NoError(t, err)
+	next := must.Do(other.Announce(within(t), []byte("b")))(t)
 	require.Greater(t, next.Token(), h.Token())
 	require.NoError(t, next.Release(within(t)))
 	require.NoError(t, h.Release(within(t)))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // What follows a recipe goes on under the next session, if there is one.
@@ -19,8 +20,7 @@ func TestFollowersSurviveExpiryWithRenewalOnly(t *testing.T) {
 		"Group": func(t *testing.T, options ...client.Option) error {
 			path := rootOf(t) + fmt.Sprint("/", len(options))
 			join := func(name string) {
-				_, err := recipes.NewGroup(observer, path).Join(within(t), name, nil)
-				require.NoError(t, err)
+				must.Do(recipes.NewGroup(observer, path).Join(within(t), name, nil))(t)
 			}
 			join("a")
 			c, end := expire(t, options...)
@@ -74,8 +74,7 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewQueue(observer, path+"/items", path+"/locks").Put(ctx, nil)
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				_, err := recipes.NewQueue(c, path+"/items", path+"/locks").Take(ctx)
-				return err
+				return errOf(recipes.NewQueue(c, path+"/items", path+"/locks").Take(ctx))
 			},
 			watched: "/items",
 		},
@@ -84,8 +83,7 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewBundle(observer, path).Publish(ctx, map[string][]byte{"a": nil})
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				_, err := recipes.NewBundle(c, path).Read(ctx)
-				return err
+				return errOf(recipes.NewBundle(c, path).Read(ctx))
 			},
 			watched: "/ready",
 		},
@@ -94,12 +92,10 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewTwoPhaseCommit(observer, path).Begin(ctx, nil, "a")
 			},
 			finish: func(ctx context.Context, path string) error {
-				_, err := recipes.NewTwoPhaseCommit(observer, path).Decide(ctx)
-				return err
+				return errOf(recipes.NewTwoPhaseCommit(observer, path).Decide(ctx))
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				_, err := recipes.NewTwoPhaseCommit(c, path).Outcome(ctx)
-				return err
+				return errOf(recipes.NewTwoPhaseCommit(c, path).Outcome(ctx))
 			},
 		},
 	} {
@@ -113,9 +109,7 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- recipe.wait(ctx, c, path) }()
 				for waits := false; !waits; {
-					var err error
-					waits, err = c.HasWatch(ctx, path+recipe.watched, client.WatcherAny)
-					require.NoError(t, err)
+					waits = must.Do(c.HasWatch(ctx, path+recipe.watched, client.WatcherAny))(t)
 				}
 				end()
 				require.NoError(t, recipe.finish(ctx, path))

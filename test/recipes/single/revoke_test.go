@@ -16,11 +16,7 @@ func TestRevocationIsNotMissed(t *testing.T) {
 	c := dialAt(t, k.Addr())
 	granted := make(chan *recipes.Hold)
 	lock := func() {
-		h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
-		if err != nil {
-			t.Errorf("lock: %v", err)
-		}
-		granted <- h
+		granted <- attempt(t, recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock)
 	}
 	go lock()
 	awaitChildren(t, other, root, 2)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
@@ -31,8 +32,7 @@ func TestRWMutexExcludes(t *testing.T) {
 					lock, inside = m.Lock, &writers
 				}
 				h, err := lock(within(t))
-				if err != nil {
-					t.Errorf("lock: %v", err)
+				if !assert.NoError(t, err, "lock") {
 					return
 				}
 				inside.Add(1)
@@ -44,9 +44,7 @@ func TestRWMutexExcludes(t *testing.T) {
 					k.Shut()
 					k.Open()
 				}
-				if err := h.Release(within(t)); err != nil {
-					t.Errorf("release: %v", err)
-				}
+				assert.NoError(t, h.Release(within(t)), "release")
 			}
 		})
 	}
@@ -80,9 +78,7 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 		m := recipes.NewRWMutex(c, root)
 		all.Go(func() {
 			h, err := lock(m, within(t))
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			assert.NoError(t, err, name)
 			granted <- name
 			holds <- h
 		})
@@ -100,8 +96,7 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrBusy)
 	require.Empty(t, granted)
 	require.Zero(t, woken())
-	contenders := do(t, m.Contenders)
-	require.Len(t, contenders, 5)
+	require.Len(t, do(t, m.Contenders), 5)
 
 	require.NoError(t, (<-holds).Release(within(t)))
 	require.Equal(t, "w2", <-granted)

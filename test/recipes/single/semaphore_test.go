@@ -39,11 +39,7 @@ func TestSemaphoreReleaseWakesOne(t *testing.T) {
 	for i := range n {
 		s := recipes.NewSemaphore(dial(t, hooks), root, limit)
 		all.Go(func() {
-			h, err := s.Acquire(within(t))
-			if err != nil {
-				t.Errorf("acquire: %v", err)
-			}
-			holds <- h
+			holds <- attempt(t, s.Acquire)
 		})
 		awaitChildren(t, observer, root+"/locks", i+1)
 	}
@@ -61,8 +57,7 @@ func TestSemaphorePermitEndsWithItsSession(t *testing.T) {
 	c, end := expire(t)
 	h := do(t, recipes.NewSemaphore(c, root, 1, recipes.WithData([]byte("me"))).Acquire)
 	s := recipes.NewSemaphore(dial(t), root, 1)
-	holders := do(t, s.Holders)
-	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("me"), Token: h.Token()}}, holders)
+	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("me"), Token: h.Token()}}, do(t, s.Holders))
 	end()
 	next := do(t, s.Acquire)
 	require.Greater(t, next.Token(), h.Token())
@@ -76,10 +71,7 @@ func TestSemaphoreGivesUpWithItsContext(t *testing.T) {
 	h := do(t, s.Acquire)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
-	go func() {
-		_, err := s.Acquire(ctx)
-		failed <- err
-	}()
+	go func() { failed <- errOf(s.Acquire(ctx)) }()
 	awaitChildren(t, c, root+"/leases", 2)
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Each appends a letter of its own; none that was acknowledged is lost, and unknown ones are there once or not at
@@ -64,20 +65,16 @@ func TestSharedValue(t *testing.T) {
 	v := recipes.NewSharedValue(c, root)
 	none := do(t, v.Get)
 	require.Equal(t, recipes.Value{}, none)
-	first, isSet, err := v.TrySet(within(t), none, []byte("a"))
-	require.NoError(t, err)
+	first, isSet := must.Do2(v.TrySet(within(t), none, []byte("a")))(t)
 	require.True(t, isSet)
-	_, isSet, err = v.TrySet(within(t), none, []byte("b"))
-	require.NoError(t, err)
+	_, isSet = must.Do2(v.TrySet(within(t), none, []byte("b")))(t)
 	require.False(t, isSet, "there is one")
-	second, err := v.Set(within(t), []byte("c"))
-	require.NoError(t, err)
+	second := must.Do(v.Set(within(t), []byte("c")))(t)
 	require.Greater(t, second.Zxid, first.Zxid)
-	seeded, err := v.Seed(within(t), []byte("d"))
-	require.NoError(t, err)
+	seeded := must.Do(v.Seed(within(t), []byte("d")))(t)
 	require.Equal(t, second, seeded)
 	errStop := errors.New("stop")
-	_, err = v.Update(within(t), func(recipes.Value) ([]byte, error) { return nil, errStop })
+	_, err := v.Update(within(t), func(recipes.Value) ([]byte, error) { return nil, errStop })
 	require.ErrorIs(t, err, errStop)
 	var seen []string
 	for value, err := range v.Follow(within(t)) {
@@ -85,8 +82,7 @@ func TestSharedValue(t *testing.T) {
 		if seen = append(seen, string(value.Data)); len(seen) == 3 {
 			break
 		}
-		_, err := v.Set(within(t), append(value.Data, 'x'))
-		require.NoError(t, err)
+		must.Do(v.Set(within(t), append(value.Data, 'x')))(t)
 	}
 	require.Equal(t, []string{"c", "cx", "cxx"}, seen)
 }
@@ -103,8 +99,7 @@ func TestSharedValueFollowsThroughCuts(t *testing.T) {
 		}
 		k.Shut()
 		// other clients hear of it when the link heals
-		_, err := writer.Set(within(t), fmt.Append(nil, value.Version+1))
-		require.NoError(t, err)
+		must.Do(writer.Set(within(t), fmt.Append(nil, value.Version+1)))(t)
 		k.Open()
 	}
 	require.Fail(t, "never seen")

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // shownRecipe is what a server says of one recipe.
@@ -35,9 +36,8 @@ func TestServersShowRecipes(t *testing.T) {
 	ctx := within(t)
 	one, two := dialAt(t, e.Addr(1)), dialAt(t, e.Addr(1))
 	shown := func(under string) map[string]*shownRecipe {
-		resp, err := http.Get("http://" + e.Server(1).AdminAddr().String() + "/api/v1/recipes?under=" +
-			url.QueryEscape(under))
-		require.NoError(t, err)
+		resp := must.Do(http.Get("http://" + e.Server(1).AdminAddr().String() + "/api/v1/recipes?under=" +
+			url.QueryEscape(under)))(t)
 		defer resp.Body.Close()
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		var answer struct{ Recipes []*shownRecipe }
@@ -67,34 +67,28 @@ func TestServersShowRecipes(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	data := func(text string) recipes.Option { return recipes.WithData([]byte(text)) }
 
-	_, err := recipes.NewMutex(one, "/lock", data("one")).Lock(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewMutex(one, "/lock", data("one")).Lock(ctx))(t)
 	go func() { _, _ = recipes.NewMutex(two, "/lock", data("two")).Lock(ctx) }()
 	r := await("/lock", "lock", "holds one", "waits two")
 	require.True(t, r.Sure)
 	require.NotEqual(t, r.Members[0].Session, r.Members[1].Session)
 	require.Greater(t, r.Members[0].Since, began.UnixMilli())
 
-	_, err = recipes.NewRWMutex(one, "/rw").RLock(ctx)
-	require.NoError(t, err)
-	_, err = recipes.NewRWMutex(two, "/rw").RLock(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewRWMutex(one, "/rw").RLock(ctx))(t)
+	must.Do(recipes.NewRWMutex(two, "/rw").RLock(ctx))(t)
 	go func() { _, _ = recipes.NewRWMutex(two, "/rw", data("writer")).Lock(ctx) }()
 	await("/rw", "read/write lock", "holds ", "holds ", "waits writer")
 
-	_, err = recipes.NewLatch(one, "/latch", "node-a").Campaign(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewLatch(one, "/latch", "node-a").Campaign(ctx))(t)
 	await("/latch", "election", "leads node-a")
 
-	_, err = recipes.NewSemaphore(one, "/sem", 1, data("one")).Acquire(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewSemaphore(one, "/sem", 1, data("one")).Acquire(ctx))(t)
 	go func() { _, _ = recipes.NewSemaphore(two, "/sem", 1, data("two")).Acquire(ctx) }()
 	await("/sem", "semaphore", "holds one", "waits two")
 	require.NotContains(t, shown("/"), "/sem/leases", "its parts are no recipes of their own")
 	require.NotContains(t, shown("/"), "/sem/locks")
 
-	_, err = recipes.NewSimpleMutex(one, "/simple", data("me")).Lock(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewSimpleMutex(one, "/simple", data("me")).Lock(ctx))(t)
 	await("/simple", "lock", "holds me")
 
 	require.NoError(t, recipes.NewBarrier(one, "/a-barrier").Set(ctx))
@@ -108,8 +102,7 @@ func TestServersShowRecipes(t *testing.T) {
 	queue := recipes.NewQueue(one, "/queue", "/queue-locks")
 	require.NoError(t, queue.Put(ctx, []byte("print")))
 	require.NoError(t, queue.Put(ctx, []byte("fold"), []byte("send")))
-	_, err = queue.Take(ctx)
-	require.NoError(t, err)
+	must.Do(queue.Take(ctx))(t)
 	await("/queue", "queue", "queued print", "queued fold (2 items)")
 	await("/queue-locks", "items in work", "taken ")
 
@@ -122,13 +115,11 @@ func TestServersShowRecipes(t *testing.T) {
 	require.NoError(t, recipes.NewDelayQueue(one, "/delay", "/delay-locks").Put(ctx, due, []byte("x")))
 	await("/delay", "queue", "queued due 2030-01-02 03:04:05 UTC: x")
 
-	_, err = recipes.NewDiscovery(one, "/services").Register(ctx, recipes.Instance{Name: "web", ID: "w1",
-		Address: "10.0.0.1", Port: 80})
-	require.NoError(t, err)
+	must.Do(recipes.NewDiscovery(one, "/services").Register(ctx, recipes.Instance{Name: "web", ID: "w1",
+		Address: "10.0.0.1", Port: 80}))(t)
 	await("/services/web", "service", "offered 10.0.0.1:80")
 
-	_, err = recipes.NewGroup(one, "/group").Join(ctx, "node-1", []byte("of one"))
-	require.NoError(t, err)
+	must.Do(recipes.NewGroup(one, "/group").Join(ctx, "node-1", []byte("of one")))(t)
 	require.False(t, await("/group", "group", "member of one").Sure)
 
 	require.Len(t, shown("/lock"), 1, "the znode itself is looked at, too")
@@ -139,9 +130,8 @@ func TestServersShowRecipes(t *testing.T) {
 		Waiting, Before int
 	}
 	partsOf := func(session string) map[string]part {
-		resp, err := http.Get("http://" + e.Server(1).AdminAddr().String() + "/api/v1/session?label=" +
-			url.QueryEscape(session))
-		require.NoError(t, err)
+		resp := must.Do(http.Get("http://" + e.Server(1).AdminAddr().String() + "/api/v1/session?label=" +
+			url.QueryEscape(session)))(t)
 		defer resp.Body.Close()
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		var answer struct{ Parts []part }

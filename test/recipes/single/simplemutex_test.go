@@ -4,10 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
 
@@ -18,9 +20,7 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 	contend(t, 5, 8, 1, func(c *client.Client) func(context.Context) (*recipes.Hold, error) {
 		return recipes.NewSimpleMutex(c, root).Lock
 	}, func(k *relay.Relay, i, round int, h *recipes.Hold) {
-		if err := h.Context().Err(); err != nil {
-			t.Errorf("granted and over: %v", context.Cause(h.Context()))
-		}
+		assert.NoError(t, context.Cause(h.Context()), "granted and over")
 		switch round % 4 {
 		case i % 4:
 			k.Shut()
@@ -29,8 +29,7 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 			k.LoseAnswer(int64(1 + round%2)) // of the look or of the deletion
 		}
 	})
-	_, isHeld, err := recipes.NewSimpleMutex(dial(t), root).Holder(within(t))
-	require.NoError(t, err)
+	_, isHeld := must.Do2(recipes.NewSimpleMutex(dial(t), root).Holder(within(t)))(t)
 	require.False(t, isHeld)
 }
 
@@ -40,13 +39,7 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 	h := do(t, recipes.NewSimpleMutex(dialAt(t, k.Addr()), root).Lock)
 	granted := make(chan *recipes.Hold)
 	next := newContestant(t)
-	go func() {
-		h, err := recipes.NewSimpleMutex(next.c, root).Lock(within(t))
-		if err != nil {
-			t.Errorf("lock: %v", err)
-		}
-		granted <- h
-	}()
+	go func() { granted <- attempt(t, recipes.NewSimpleMutex(next.c, root).Lock) }()
 	<-next.looked
 	k.LoseAnswer(2) // the first is that of the look
 	released := make(chan error)
@@ -54,8 +47,7 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 	second := <-granted
 	require.NoError(t, <-released)
 	require.NoError(t, second.Context().Err())
-	holder, isHeld, err := recipes.NewSimpleMutex(dial(t), root).Holder(within(t))
-	require.NoError(t, err)
+	holder, isHeld := must.Do2(recipes.NewSimpleMutex(dial(t), root).Holder(within(t)))(t)
 	require.True(t, isHeld)
 	require.Equal(t, second.Token(), holder.Token)
 	require.NoError(t, second.Release(within(t)))
@@ -65,13 +57,11 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 func TestClaimEndsWhenAnotherTakesItsPlace(t *testing.T) {
 	root, other := rootOf(t), dial(t)
 	h := do(t, recipes.NewSimpleMutex(dial(t), root).Lock)
-	_, err := other.Commit(within(t), new(client.Txn).Delete(root, -1).Create(root, nil, client.Ephemeral))
-	require.NoError(t, err)
+	must.Do(other.Commit(within(t), new(client.Txn).Delete(root, -1).Create(root, nil, client.Ephemeral)))(t)
 	done(t, h.Context().Done(), "the end of the hold")
 	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
 	require.NoError(t, h.Release(within(t)))
-	_, exists, err := other.Exists(within(t), root)
-	require.NoError(t, err)
+	_, exists := must.Do2(other.Exists(within(t), root))(t)
 	require.True(t, exists, "the znode is another's")
 }
 
@@ -81,13 +71,7 @@ func TestSimpleMutexEndsWithItsSession(t *testing.T) {
 	h := do(t, recipes.NewSimpleMutex(c, root).Lock)
 	waiting := newContestant(t)
 	granted := make(chan *recipes.Hold)
-	go func() {
-		h, err := recipes.NewSimpleMutex(waiting.c, root).Lock(within(t))
-		if err != nil {
-			t.Errorf("lock: %v", err)
-		}
-		granted <- h
-	}()
+	go func() { granted <- attempt(t, recipes.NewSimpleMutex(waiting.c, root).Lock) }()
 	<-waiting.looked
 	end()
 	next := <-granted
@@ -104,10 +88,7 @@ func TestSimpleMutexGivesUpWithItsContext(t *testing.T) {
 	waiting := newContestant(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
-	go func() {
-		_, err := recipes.NewSimpleMutex(waiting.c, root).Lock(ctx)
-		failed <- err
-	}()
+	go func() { failed <- errOf(recipes.NewSimpleMutex(waiting.c, root).Lock(ctx)) }()
 	<-waiting.looked
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)

@@ -24,9 +24,7 @@ import (
 // gauge reads one of the server's figures.
 func gauge(t testing.TB, name string) int {
 	t.Helper()
-	n, err := wire.Gauge(address, name, time.Minute)
-	require.NoError(t, err)
-	return n
+	return must.Do(wire.Gauge(address, name, time.Minute))(t)
 }
 
 func watchesOf(t testing.TB) int     { return gauge(t, "zk_watch_count") }
@@ -90,8 +88,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 				watches, running := watchesOf(t), goleak.IgnoreCurrent()
 				require.NoError(t, h.use(within(t), c, path))
 				requireTidy(t, observer, path, watches, running, h.left)
-				ephemerals, err := c.Ephemerals(within(t), "/")
-				require.NoError(t, err)
+				ephemerals := must.Do(c.Ephemerals(within(t), "/"))(t)
 				require.Empty(t, ephemerals)
 				require.NoError(t, c.Close())
 			})
@@ -146,13 +143,10 @@ func (h *habit) setScene(t *testing.T, w wait, other *client.Client, path string
 	ctx, cancel := context.WithCancel(within(t))
 	var end func()
 	if w.block != nil {
-		var err error
-		end, err = w.block(within(t), other, path)
-		require.NoError(t, err)
+		end = must.Do(w.block(within(t), other, path))(t)
 	}
 	watches := watchesOf(t)
-	c, err := client.Dial(ctx, address)
-	require.NoError(t, err)
+	c := must.Do(client.Dial(ctx, address))(t)
 	ended := begin(t, ctx, w, c, path, watches)
 	cancel()
 	<-ended
@@ -173,8 +167,7 @@ func TestEveryRecipeIsInTheTable(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		require.NoError(t, err)
+		file := must.Do(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "New") {
 				made = append(made, strings.TrimPrefix(f.Name.Name, "New"))

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Sites vote while answers are lost and a site loses patience. All see one outcome, and it is what the votes say.
@@ -44,13 +46,8 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 					t.Errorf("await: %v %v", b, err)
 				}
 				k.LoseAnswer(n)
-				if _, err := tx.Vote(within(t), site, vote); err != nil {
-					t.Errorf("vote: %v", err)
-				}
-				outcome, err := tx.Outcome(within(t))
-				if err != nil {
-					t.Errorf("outcome: %v", err)
-				}
+				assert.NoError(t, errOf(tx.Vote(within(t), site, vote)), "vote")
+				outcome := attempt(t, tx.Outcome)
 				mu.Lock()
 				seen[outcome] = true
 				mu.Unlock()
@@ -92,11 +89,9 @@ func TestTwoPhaseCommit(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrBadArguments)
 	_, err = tx.Vote(within(t), "c", recipes.Commit)
 	require.ErrorIs(t, err, client.ErrNoNode)
-	vote, err := tx.Vote(within(t), "a", recipes.Commit)
-	require.NoError(t, err)
+	vote := must.Do(tx.Vote(within(t), "a", recipes.Commit))(t)
 	require.Equal(t, recipes.Commit, vote)
-	vote, err = tx.Vote(within(t), "a", recipes.Abort)
-	require.NoError(t, err)
+	vote = must.Do(tx.Vote(within(t), "a", recipes.Abort))(t)
 	require.Equal(t, recipes.Commit, vote, "a vote stands")
 	b := do(t, tx.Ballot)
 	require.Equal(t, []string{"a", "b"}, b.Sites())
@@ -108,20 +103,15 @@ func TestTwoPhaseCommit(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	site, end := expire(t)
 	failed := make(chan error)
-	go func() {
-		_, err := recipes.NewTwoPhaseCommit(site, root).Outcome(within(t))
-		failed <- err
-	}()
+	go func() { failed <- errOf(recipes.NewTwoPhaseCommit(site, root).Outcome(within(t))) }()
 	end()
 	require.ErrorIs(t, <-failed, client.ErrSessionExpired)
-	outcome := do(t, tx.Decide)
-	require.Equal(t, recipes.Abort, outcome, "b never voted")
+	require.Equal(t, recipes.Abort, do(t, tx.Decide), "b never voted")
 	require.NoError(t, tx.Remove(within(t)))
 	require.NoError(t, tx.Remove(within(t)), "gone already")
 
 	require.NoError(t, tx.Begin(within(t), nil, "a"))
-	_, err = c.Set(within(t), root+"/a", []byte("maybe"), -1)
-	require.NoError(t, err)
+	must.Do(c.Set(within(t), root+"/a", []byte("maybe"), -1))(t)
 	_, err = tx.Outcome(within(t))
 	require.ErrorIs(t, err, recipes.ErrFormat)
 }
