@@ -24,6 +24,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The journeys through the application. Its addresses are behind a #.
@@ -78,11 +79,6 @@ func (j *journey) createFor(user, password string) {
 	j.create("/of-"+user, "", client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: id}))
 }
 
-func (j *journey) enterLogin(password string) {
-	j.t.Helper()
-	j.enterCredentials("super", password)
-}
-
 func (j *journey) enterCredentials(user, password string) {
 	j.t.Helper()
 	j.enterText("dialog [name=user]", user)
@@ -99,6 +95,13 @@ func (j *journey) typeInEditor(text string) {
 	j.press(text)
 	j.await(fmt.Sprintf("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').textContent === %q",
 		text))
+}
+
+// save saves what is in the editor, after the review.
+func (j *journey) save() {
+	j.t.Helper()
+	j.button("Review and save")
+	j.button("Save")
 }
 
 // geometry finds what the eye would: a page wider than the screen, words broken inside, texts over each other, and
@@ -200,8 +203,7 @@ func TestAppFits(t *testing.T) {
 	j.setBehind("/app/json", `{"retention":"86400000","partitions":24,"policy":["compact"]}`)
 	j.create("/app/"+hostile, hostile)
 	j.create("/app/"+strings.Repeat("wide", 50), strings.Repeat("wide", 500))
-	_, err := recipes.NewMutex(j.client, "/app/lock", recipes.WithData([]byte("holder"))).Lock(t.Context())
-	require.NoError(t, err)
+	must.Do(recipes.NewMutex(j.client, "/app/lock", recipes.WithData([]byte("holder"))).Lock(t.Context()))(t)
 	j.show("")
 	j.loginApp()
 	for _, page := range appPages {
@@ -211,7 +213,7 @@ func TestAppFits(t *testing.T) {
 	}
 }
 
-// fits looks at the present page on every screen.
+// fits looks at the present page on every screen, and goes back to the desk.
 func (j *journey) fits(t *testing.T, script, page string) {
 	journeys.Add(1)
 	defer func(all *testing.T) { j.t = all }(j.t)
@@ -230,6 +232,7 @@ func (j *journey) fits(t *testing.T, script, page string) {
 		}
 		j.shoot(fmt.Sprint(s.width, s.scheme, strings.NewReplacer("?", "-", "%2F", "-", "&", "-").Replace(page)))
 	}
+	j.dress(desk)
 }
 
 // The overview tells the state in one sentence, is fetched again without a click, and shows what a server measures.
@@ -448,8 +451,7 @@ func TestConflictKeepsTheText(t *testing.T) {
 	j.button("Edit")
 	j.typeInEditor("mine")
 	j.setBehind("/a", "theirs")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("dialog", "has changed meanwhile")
 	shown := "document.querySelector('dialog .editor').shadowRoot?.textContent"
 	j.await(shown + ".includes('mine') && " + shown + ".includes('theirs')")
@@ -459,8 +461,7 @@ func TestConflictKeepsTheText(t *testing.T) {
 	j.run("location.reload()") // even this loses nothing
 	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('mine')")
 	j.awaitText("#znode", "is based on version 0")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.button("Save mine over version 1")
 	j.button("Save")
 	j.awaitText("#version", "2")
@@ -482,8 +483,7 @@ func TestLoginEndsWhileEditing(t *testing.T) {
 	j.button("Log out super")
 	j.await("document.querySelector('#login')")
 	j.tab = first
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.await("document.querySelector('dialog [name=password]')")
 	j.awaitText("body", "Your login has ended")
 	j.enterText("dialog [name=password]", "test")
@@ -532,9 +532,9 @@ func TestAppLogins(t *testing.T) {
 	j := visit(t, telephone, 1)
 	j.show("")
 	j.click("#login")
-	j.enterLogin("wrong")
+	j.enterCredentials("super", "wrong")
 	j.awaitText("dialog", "The password is wrong")
-	j.enterLogin("test")
+	j.enterCredentials("super", "test")
 	j.awaitText("#user", "super")
 	require.Empty(t, eval[string](j, "document.cookie"), "scripts cannot read the cookie")
 	j.open("links") // a page of the server has the same login
@@ -632,11 +632,9 @@ func TestAppSessions(t *testing.T) {
 // From the sessions to the end of one: its ephemeral goes, after a dry run that ends nothing.
 func TestAppEndsASession(t *testing.T) {
 	j := visit(t, desk, 1)
-	other, err := client.Dial(t.Context(), j.ensemble.Addr(1))
-	require.NoError(t, err)
+	other := must.Do(client.Dial(t.Context(), j.ensemble.Addr(1)))(t)
 	defer other.Close()
-	_, err = other.Create(t.Context(), "/mine", nil, client.Ephemeral)
-	require.NoError(t, err)
+	must.Do(other.Create(t.Context(), "/mine", nil, client.Ephemeral))(t)
 	j.show("sessions")
 	j.loginApp()
 	j.await("document.querySelectorAll('#sessions tbody tr').length === 2")
@@ -680,8 +678,7 @@ func TestAppMovesTheLeadership(t *testing.T) {
 // told gives servers admin ports that they know before they listen, and so can tell each other. It adds them to ports.
 func told(t *testing.T, ports *[]int) func(*config.Config) {
 	return func(c *config.Config) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
 		*ports = append(*ports, c.Admin.Port)
 		require.NoError(t, ln.Close())
@@ -692,15 +689,14 @@ func told(t *testing.T, ports *[]int) func(*config.Config) {
 func TestOrdersOfEveryServer(t *testing.T) {
 	script := axe(t)
 	j := visit(t, desk, 3)
-	leader, err := j.ensemble.Leader(t.Context())
-	require.NoError(t, err)
+	leader := must.Do(j.ensemble.Leader(t.Context()))(t)
 	here, third := leader%3+1, (leader+1)%3+1
 	j.base = "http://" + j.ensemble.Server(here).AdminAddr().String() + "/console/"
 	j.show("servers")
 	drain := fmt.Sprintf("Drain server %d", third)
 	j.button(drain)
 	j.awaitText("dialog", "Orders need a login")
-	j.enterLogin("test")
+	j.enterCredentials("super", "test")
 	j.awaitText("dialog", drain)
 	call := j.wordsOf("dialog .command:last-child code")
 	require.Contains(t, call[3], fmt.Sprintf("/api/v1/steering/drain?server=%d", third))
@@ -714,7 +710,6 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.awaitText("#given tbody", drain)
 	j.awaitText("#given tbody", fmt.Sprintf("by server %d", here))
 	j.fits(t, script, "orders")
-	j.dress(desk)
 	j.button(fmt.Sprintf("Resume server %d", third))
 	j.button("Dry run")
 	time.Sleep(steerPause)
@@ -734,8 +729,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.button("Dry run")
 	j.button("Hand over")
 	j.awaitText("#answering", fmt.Sprintf("server %d, leader", here))
-	now, err := j.ensemble.Leader(t.Context())
-	require.NoError(t, err)
+	now := must.Do(j.ensemble.Leader(t.Context()))(t)
 	require.Equal(t, here, now)
 
 	// Of a server that is away nobody knows how it is, and it gets no orders.
@@ -753,11 +747,9 @@ func TestEveryServerFromAny(t *testing.T) {
 		}
 	})
 	for _, id := range j.ensemble.IDs() {
-		c, err := client.Dial(t.Context(), j.ensemble.Addr(id))
-		require.NoError(t, err)
+		c := must.Do(client.Dial(t.Context(), j.ensemble.Addr(id)))(t)
 		t.Cleanup(func() { _ = c.Close() })
-		_, err = c.Create(t.Context(), fmt.Sprint("/by-", id), nil, client.Persistent)
-		require.NoError(t, err)
+		must.Do(c.Create(t.Context(), fmt.Sprint("/by-", id), nil, client.Persistent))(t)
 	}
 	j.show("")
 	j.await("document.querySelectorAll('.charts .chart').length === 9 && " +
@@ -784,7 +776,6 @@ func TestEveryServerFromAny(t *testing.T) {
 	j.awaitText("#configuration tbody", "771177")
 	j.await("![...document.querySelectorAll('#configuration tbody th')].some(e => e.textContent === 'tickTime')")
 	j.fits(t, script, "configurations")
-	j.dress(desk)
 
 	j.show("audit")
 	j.loginApp()
@@ -876,8 +867,7 @@ func TestAppOrdersAreClosed(t *testing.T) {
 func TestAppShowsWhoHoldsALock(t *testing.T) {
 	j := visit(t, telephone, 1)
 	ctx := t.Context()
-	_, err := recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("first"))).Lock(ctx)
-	require.NoError(t, err)
+	must.Do(recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("first"))).Lock(ctx))(t)
 	go func() { _, _ = recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("second"))).Lock(ctx) }()
 	require.Eventually(t, func() bool {
 		names, _, err := j.client.Children(ctx, "/lock")
@@ -901,8 +891,7 @@ func TestAppRecipesKeepSecrets(t *testing.T) {
 	j := visit(t, desk, 1)
 	acl := client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:hash="})
 	j.create("/election", "")
-	_, err := j.client.Create(t.Context(), "/election/x-latch-0000000001", []byte("of bob"), client.Ephemeral, acl)
-	require.NoError(t, err)
+	must.Do(j.client.Create(t.Context(), "/election/x-latch-0000000001", []byte("of bob"), client.Ephemeral, acl))(t)
 	j.show("recipes")
 	j.awaitText("#recipes", "/election")
 	require.NotContains(t, eval[string](j, "document.body.textContent"), "of bob")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // audited writes the audit log into a file.
@@ -61,16 +62,14 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.ConsoleBackups = []string{"/backup", "/none"} })
 	j.create("/a", "kept")
 	disk := j.ensemble.Disk(1)
-	b, err := backup.Open(disk, "/backup")
-	require.NoError(t, err)
+	b := must.Do(backup.Open(disk, "/backup"))(t)
 	j.show("backups")
 	j.awaitText("#backups", "needs the login of the super user")
 	j.loginApp()
 	j.awaitText("[aria-label='/none']", "no run of warren backup has finished here")
-	_, err = b.AddRemote(t.Context(), backup.Remote{
+	must.Do(b.AddRemote(t.Context(), backup.Remote{
 		URL:           "http://" + j.ensemble.Server(1).AdminAddr().String() + "/commands",
-		Authorization: "digest super:test"})
-	require.NoError(t, err)
+		Authorization: "digest super:test"}))(t)
 	j.show("servers") // and back: nobody waits for the next look
 	j.show("backups")
 	j.awaitText("[aria-label='/backup']", "Complete")

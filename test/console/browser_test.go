@@ -29,6 +29,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // patience is how long a condition of a page may take.
@@ -147,8 +148,7 @@ func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config
 	t.Helper()
 	journeys.Add(1)
 	e := start(t, servers, configure...)
-	c, err := client.Dial(t.Context(), e.Addr(1), client.WithMaxRequest(4<<20), client.WithMaxReply(4<<20))
-	require.NoError(t, err)
+	c := must.Do(client.Dial(t.Context(), e.Addr(1), client.WithMaxRequest(4<<20), client.WithMaxReply(4<<20)))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	j := &journey{t: t, ensemble: e, client: c, base: "http://" + e.Server(1).AdminAddr().String() + "/console/"}
 	j.tab = j.newTab(s)
@@ -276,9 +276,7 @@ func eval[T any](j *journey, expression string) T {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.tab, patience)
 	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	require.NoError(j.t, err, expression)
-	return value
+	return must.Do(chromedp.Run(ctx, chromedp.Evaluate[T](expression)))(j.t, expression)
 }
 
 // await waits until an expression is true in the page, whichever page that is meanwhile.
@@ -311,8 +309,7 @@ func (j *journey) awaitText(selector, text string) {
 // toLeader goes on at the console of the leader, and returns its id.
 func (j *journey) toLeader() int {
 	j.t.Helper()
-	leader, err := j.ensemble.Leader(j.t.Context())
-	require.NoError(j.t, err)
+	leader := must.Do(j.ensemble.Leader(j.t.Context()))(j.t)
 	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
 	return leader
 }
@@ -333,16 +330,14 @@ func (j *journey) create(path, data string, options ...client.CreateOption) {
 // data returns the data of a znode as the client sees it.
 func (j *journey) data(path string) string {
 	j.t.Helper()
-	data, _, err := j.client.Get(j.t.Context(), path)
-	require.NoError(j.t, err)
+	data, _ := must.Do2(j.client.Get(j.t.Context(), path))(j.t)
 	return string(data)
 }
 
 // setBehind sets data as another client does, behind the back of the page.
 func (j *journey) setBehind(path, data string) {
 	j.t.Helper()
-	_, err := j.client.Set(j.t.Context(), path, []byte(data), -1)
-	require.NoError(j.t, err)
+	must.Do(j.client.Set(j.t.Context(), path, []byte(data), -1))(j.t)
 }
 
 // createMany creates n children with names of six digits.
@@ -354,8 +349,7 @@ func (j *journey) createMany(parent string, n int) {
 		for i := made; i < min(n, made+batch); i++ {
 			txn.Create(fmt.Sprintf("%s/n%06d", parent, i), nil, client.Persistent)
 		}
-		_, err := j.client.Commit(j.t.Context(), &txn)
-		require.NoError(j.t, err)
+		must.Do(j.client.Commit(j.t.Context(), &txn))(j.t)
 	}
 }
 

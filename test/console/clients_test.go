@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // holds lets a new client of server 1 hold a lock, and returns it.
@@ -24,11 +25,9 @@ func (j *journey) holds(path, name string) *client.Client {
 
 func (j *journey) holdsAt(server int, path, name string) *client.Client {
 	j.t.Helper()
-	c, err := client.Dial(j.t.Context(), j.ensemble.Addr(server))
-	require.NoError(j.t, err)
+	c := must.Do(client.Dial(j.t.Context(), j.ensemble.Addr(server)))(j.t)
 	j.t.Cleanup(func() { _ = c.Close() })
-	_, err = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context())
-	require.NoError(j.t, err)
+	must.Do(recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context()))(j.t)
 	return c
 }
 
@@ -54,8 +53,7 @@ func TestRecipesAreFiltered(t *testing.T) {
 	j := visit(t, desk, 1)
 	holder := j.holds("/app/orders", "billing")
 	j.waits(j.holds("/app/stock", "shipping"), "/app/orders", "shipping", 2)
-	_, err := recipes.NewLatch(holder, "/app/leader", "node-a").Campaign(t.Context())
-	require.NoError(t, err)
+	must.Do(recipes.NewLatch(holder, "/app/leader", "node-a").Campaign(t.Context()))(t)
 	require.NoError(t, recipes.NewQueue(holder, "/app/mail", "/app/mail-locks").Put(t.Context(), []byte("letter")))
 	j.show("recipes?under=%2Fapp")
 	rows := func(n int) {
@@ -65,7 +63,6 @@ func TestRecipesAreFiltered(t *testing.T) {
 	rows(4)
 	j.awaitText("#recipes p", "4 found in the 10 znodes that you can see at and below /app")
 	j.fits(t, script, "recipes-table")
-	j.dress(desk)
 	j.button("With waiters")
 	rows(1)
 	j.await(j.row("/app/orders") + "?.includes('billing')")
@@ -90,8 +87,7 @@ func TestTermsOfAnElection(t *testing.T) {
 	j := visit(t, desk, 1)
 	var last *client.Client
 	for _, name := range []string{"node-a", "node-b", "node-c"} {
-		c, err := client.Dial(t.Context(), j.ensemble.Addr(1))
-		require.NoError(t, err)
+		c := must.Do(client.Dial(t.Context(), j.ensemble.Addr(1)))(t)
 		t.Cleanup(func() { _ = c.Close() })
 		led := make(chan error, 1)
 		go func() {
@@ -118,7 +114,6 @@ func TestTermsOfAnElection(t *testing.T) {
 		"[...document.querySelectorAll('#terms tbody tr')].map(r => r.children[1].textContent)"))
 	require.Equal(t, "Now", eval[string](j, "document.querySelector('#terms tbody tr').children[3].textContent"))
 	j.fits(t, script, "recipe")
-	j.dress(desk)
 	j.click("#recipe [aria-label=Members] tbody td a")
 	j.await(j.row("/leader") + "?.includes('Leads')")
 }
@@ -160,8 +155,7 @@ func TestPageOfASession(t *testing.T) {
 	j.waits(billing, "/stock", "billing", 2)
 	j.waits(third, "/stock", "mailer", 3)
 	j.waits(shipping, "/mail", "shipping", 2)
-	_, err := recipes.NewLatch(third, "/leader", "node-a").Campaign(t.Context())
-	require.NoError(t, err)
+	must.Do(recipes.NewLatch(third, "/leader", "node-a").Campaign(t.Context()))(t)
 	j.show("recipes")
 	j.await("document.querySelectorAll('.waits > a').length === 5")
 	j.run("[...document.querySelectorAll('.waits > a')].find(a => /mailer|node-a/.test(a.textContent)).click()")
@@ -176,7 +170,6 @@ func TestPageOfASession(t *testing.T) {
 	j.awaitText("#slow-ones tbody", "/stock/")
 	j.awaitText("[aria-label=Client]", "of each second")
 	j.fits(t, script, "session")
-	j.dress(desk)
 	j.run("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] td a')].pop().click()") // whom it awaits
 	j.await(row("/stock") + "?.includes('Holds') && " + row("/stock") + ".includes('2 wait')")
 	j.await(row("/mail") + ".includes('Waits')")
@@ -240,7 +233,6 @@ func TestSessionsOfEveryServer(t *testing.T) {
 	}
 	refresh(row(others[0]) + " && " + row(others[1]))
 	j.fits(t, script, "sessions")
-	j.dress(desk)
 	j.show("recipes")
 	j.await(j.row("/orders") + "?.includes('billing')")
 	j.run("[...document.querySelectorAll('#recipes tbody tr')].find(r => r.textContent.includes('billing'))" +

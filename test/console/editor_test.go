@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Bytes that another client writes do not make base64 of what is typed as text.
@@ -26,13 +27,11 @@ func TestEditKeepsItsEncoding(t *testing.T) {
 	j.button("Edit")
 	j.typeInEditor("typed")
 	j.setBehind("/a", "\xff\x00\xfe")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("dialog", "has changed meanwhile")
 	j.run("location.reload()")
 	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('typed')")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.button("Save mine over version 1")
 	j.button("Save")
 	j.awaitText("#version", "2")
@@ -64,8 +63,7 @@ func TestEditorLaysOut(t *testing.T) {
 		j.button("Format")
 		j.await("document.querySelectorAll('.editor')[0].shadowRoot.querySelectorAll('.cm-line').length === " +
 			strconv.Itoa(strings.Count(c.laid, "\n")+1))
-		j.button("Review and save")
-		j.button("Save")
+		j.save()
 		j.awaitText("#version", "1")
 		require.Equal(t, c.laid, j.data("/"+name))
 	}
@@ -81,8 +79,7 @@ func TestEditorLaysOutWithItsLineEnds(t *testing.T) {
 	j.await("document.querySelector('.editor')?.shadowRoot?.activeElement")
 	j.button("Format")
 	j.await("document.querySelector('.editor').shadowRoot.querySelectorAll('.cm-line').length === 4")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("#version", "1")
 	require.Equal(t, "{\r\n  \"a\": 1\r\n}\r\n", j.data("/a"))
 }
@@ -97,13 +94,11 @@ func TestDialogsHoldForWhatWasSeen(t *testing.T) {
 	j.awaitText("dialog", "ACL version 0")
 	theirs := []client.ACL{{Perms: client.PermAll, Scheme: "world", ID: "anyone"},
 		{Perms: client.PermRead, Scheme: "ip", ID: "10.1.2.3"}}
-	_, err := j.client.SetACL(t.Context(), "/a", theirs, -1)
-	require.NoError(t, err)
+	must.Do(j.client.SetACL(t.Context(), "/a", theirs, -1))(t)
 	j.awaitText("#znode .zbody", "10.1.2.3") // the page has seen it
 	j.button("Save permissions")
 	j.awaitText("dialog", "has changed meanwhile")
-	acl, _, err := j.client.GetACL(t.Context(), "/a")
-	require.NoError(t, err)
+	acl, _ := must.Do2(j.client.GetACL(t.Context(), "/a"))(t)
 	require.Equal(t, theirs, acl)
 
 	j.show("tree?path=%2Fa&tab=stat")

@@ -70,8 +70,7 @@ func TestBehindAProxyWithAPrefix(t *testing.T) {
 	j.loginApp()
 	j.button("Edit")
 	j.typeInEditor("through the proxy")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("#version", "1")
 	require.Equal(t, "through the proxy", j.data("/a"))
 	j.show("live?path=%2Fa")
@@ -135,8 +134,7 @@ func TestReadOnlyServer(t *testing.T) {
 	j.ensemble.Kill(3)
 	j.await("fetch('api/v1/ensemble').then((r) => r.json()).then((e) => { window.state = e.state; }) && " +
 		"window.state === 'read-only'")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("dialog", "This server is read-only: it has lost its ensemble")
 	j.await("document.querySelector('.editor').shadowRoot.textContent.includes('after')") // nothing typed is lost
 	j.button("Keep editing")

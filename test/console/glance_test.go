@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -30,14 +31,12 @@ func TestActivityOfAZnode(t *testing.T) {
 	j.awaitText("#znode", "Activity needs a login")
 	j.loginApp()
 	j.await("document.querySelectorAll('#activity figure').length === 1")
-	other, err := client.Dial(t.Context(), j.ensemble.Addr(leader%3+1))
-	require.NoError(t, err)
+	other := must.Do(client.Dial(t.Context(), j.ensemble.Addr(leader%3+1)))(t)
 	t.Cleanup(func() { _ = other.Close() })
 	figures := "document.querySelector('#activity .keys').textContent"
 	for done := false; !done; { // until an interval with both is over
 		for range 10 {
-			_, _, err := other.Get(t.Context(), "/a")
-			require.NoError(t, err)
+			must.Do2(other.Get(t.Context(), "/a"))(t)
 			j.setBehind("/a", "y")
 		}
 		done = eval[bool](j, `/Reads [1-9].*Writes [1-9]/.test(`+figures+`)`)
@@ -99,11 +98,9 @@ func TestSupportBundleOfAllServers(t *testing.T) {
 		found, _ = filepath.Glob(filepath.Join(folder, "warren-support-all-*.tar.gz"))
 		return len(found) == 1
 	}, patience, 10*time.Millisecond)
-	f, err := os.Open(found[0])
-	require.NoError(t, err)
+	f := must.Do(os.Open(found[0]))(t)
 	defer func() { _ = f.Close() }()
-	plain, err := gzip.NewReader(f)
-	require.NoError(t, err)
+	plain := must.Do(gzip.NewReader(f))(t)
 	files := map[string]string{}
 	for archive := tar.NewReader(plain); ; {
 		h, err := archive.Next()
@@ -111,8 +108,7 @@ func TestSupportBundleOfAllServers(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		text, err := io.ReadAll(archive)
-		require.NoError(t, err)
+		text := must.ReadAll(t, archive)
 		files[h.Name] = string(text)
 	}
 	for id := 1; id <= 3; id++ {
@@ -218,8 +214,7 @@ func TestRefusalsHaveReasons(t *testing.T) {
 		j.awaitText("[aria-label=Figures]", "refused: "+reason)
 		j.await("fetch('api/v1/ensemble').then(r => r.json()).then(e => { window.refused = e.refused; }) && " +
 			fmt.Sprintf("window.refused?.some(r => r.reason === %q && r.count > 0)", reason))
-		n, err := wire.Gauge(addr, "zk_connections_refused_"+reason, patience)
-		require.NoError(t, err)
+		n := must.Do(wire.Gauge(addr, "zk_connections_refused_"+reason, patience))(t)
 		require.Positive(t, n)
 	}
 	require.NotContains(t, eval[string](j, "document.querySelector('[aria-label=Figures]').textContent"),

@@ -28,6 +28,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -53,10 +54,8 @@ func living(t *testing.T) (j *journey, stop func()) {
 	for id := 1; id <= 3; id++ {
 		j.ensemble.Disk(id).SetCapacity(int64(40+2*id) << 30)
 	}
-	leader, err := j.ensemble.Leader(t.Context())
-	require.NoError(t, err)
-	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
-	require.NoError(t, err)
+	leader := must.Do(j.ensemble.Leader(t.Context()))(t)
+	worker := must.Do(client.Dial(t.Context(), j.ensemble.Addr(leader)))(t)
 	t.Cleanup(func() { _ = worker.Close() })
 	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
 	for _, path := range []string{"/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics", "/locks",
@@ -64,9 +63,8 @@ func living(t *testing.T) (j *journey, stop func()) {
 		j.create(path, "")
 	}
 	for i := range 3 {
-		_, err := worker.Create(t.Context(), fmt.Sprintf("/brokers/ids/%d", i),
-			fmt.Appendf(nil, `{"host":"broker-%d","port":9092}`, i), client.Ephemeral)
-		require.NoError(t, err)
+		must.Do(worker.Create(t.Context(), fmt.Sprintf("/brokers/ids/%d", i),
+			fmt.Appendf(nil, `{"host":"broker-%d","port":9092}`, i), client.Ephemeral))(t)
 	}
 	for _, topic := range []string{"clicks", "invoices", "orders", "shipments"} {
 		j.create("/config/topics/"+topic,
@@ -91,15 +89,12 @@ func living(t *testing.T) (j *journey, stop func()) {
 	j.waits(shipping, "/locks/orders", "shipping-2", 2)
 	j.waits(billing, "/locks/stock", "billing-7", 2)
 	j.waits(j.holdsAt(3, "/locks/nightly", "batch-1"), "/locks/stock", "batch-1", 3)
-	_, err = recipes.NewLatch(billing, "/services/orders-leader", "orders-1").Campaign(t.Context())
-	require.NoError(t, err)
+	must.Do(recipes.NewLatch(billing, "/services/orders-leader", "orders-1").Campaign(t.Context()))(t)
 	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
 	for id := 1; id <= 3; id++ {
-		b, err := backup.Open(j.ensemble.Disk(id), "/backup/hourly")
-		require.NoError(t, err)
-		_, err = b.AddRemote(t.Context(), backup.Remote{Authorization: "digest super:test",
-			URL: "http://" + j.ensemble.Server(id).AdminAddr().String() + "/commands"})
-		require.NoError(t, err)
+		b := must.Do(backup.Open(j.ensemble.Disk(id), "/backup/hourly"))(t)
+		must.Do(b.AddRemote(t.Context(), backup.Remote{Authorization: "digest super:test",
+			URL: "http://" + j.ensemble.Server(id).AdminAddr().String() + "/commands"}))(t)
 	}
 	j.show("")
 	j.loginApp()
@@ -244,8 +239,7 @@ func TestFilm(t *testing.T) {
 	for _, topic := range []string{"clicks", "invoices", "orders", "shipments"} {
 		j.create("/config/topics/"+topic, `{"version":1,"config":{"retention.ms":"604800000"}}`)
 	}
-	_, err := recipes.NewMutex(j.client, "/locks/billing", recipes.WithData([]byte("worker-7"))).Lock(t.Context())
-	require.NoError(t, err)
+	must.Do(recipes.NewMutex(j.client, "/locks/billing", recipes.WithData([]byte("worker-7"))).Lock(t.Context()))(t)
 	j.show("")
 	j.loginApp()
 	j.do(chromedp.EmulateViewport(1120, 640))
@@ -306,11 +300,9 @@ func (j *journey) load(most int) (stop func()) {
 		if i%3 > 0 {
 			server = (most+i%3-1)%3 + 1
 		}
-		c, err := client.Dial(j.t.Context(), j.ensemble.Addr(server))
-		require.NoError(j.t, err)
+		c := must.Do(client.Dial(j.t.Context(), j.ensemble.Addr(server)))(j.t)
 		path := fmt.Sprintf("/services/%s/worker-%d", service, i)
-		_, err = c.Create(j.t.Context(), path, nil, client.Ephemeral)
-		require.NoError(j.t, err)
+		must.Do(c.Create(j.t.Context(), path, nil, client.Ephemeral))(j.t)
 		topic := []string{"orders", "orders", "clicks", "invoices"}[i%4]
 		ended.Go(func() {
 			defer func() { _ = c.Close() }()
@@ -369,11 +361,8 @@ func (j *journey) screenshot() image.Image {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.tab, patience)
 	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	require.NoError(j.t, err)
-	full, err := png.Decode(bytes.NewReader(shot))
-	require.NoError(j.t, err)
-	return full
+	shot := must.Do(chromedp.Run(ctx, chromedp.CaptureScreenshot()))(j.t)
+	return must.Do(png.Decode(bytes.NewReader(shot)))(j.t)
 }
 
 // reduce returns a picture with few colours; each other colour becomes the one that is next to it. Most are the most

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // consoleMax and pagesMax are what the console and the pages at /docs/ may add to the binary, in bytes.
@@ -19,8 +21,7 @@ const consoleMax, pagesMax = 9 << 18, 3 << 20 // 2.25 and 3 MiB
 // are what it would lose if the console did not serve them: their text and pictures, and what makes HTML of them. The
 // linker finds out what that is: a smaller binary is linked from the same sources, where one line is replaced.
 func TestConsoleIsSmall(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
+	root := must.Abs(t, "../..")
 	whole := sizeOfBinary(t, root)
 	withoutPages := sizeOfBinary(t, root, "-overlay", overlay(t,
 		filepath.Join(root, "server/internal/console/console.go"), "newFiles(readPages())", "nil"))
@@ -36,14 +37,12 @@ func TestConsoleIsSmall(t *testing.T) {
 
 // overlay returns a file for the flag -overlay, by which a source has another text where it has old, once.
 func overlay(t *testing.T, source, old, other string) string {
-	text, err := os.ReadFile(source)
-	require.NoError(t, err)
+	text := must.ReadFile(t, source)
 	require.Equal(t, 1, strings.Count(string(text), old), source)
 	folder := t.TempDir()
 	replaced := filepath.Join(folder, filepath.Base(source))
 	require.NoError(t, os.WriteFile(replaced, []byte(strings.Replace(string(text), old, other, 1)), 0o600))
-	record, err := json.Marshal(map[string]map[string]string{"Replace": {source: replaced}})
-	require.NoError(t, err)
+	record := must.Do(json.Marshal(map[string]map[string]string{"Replace": {source: replaced}}))(t)
 	file := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(file, record, 0o600))
 	return file
@@ -57,7 +56,6 @@ func sizeOfBinary(t *testing.T, root string, flags ...string) int64 {
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=", "GOFLAGS=")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
-	info, err := os.Stat(out)
-	require.NoError(t, err)
+	info := must.Do(os.Stat(out))(t)
 	return info.Size()
 }

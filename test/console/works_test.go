@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var shots = flag.String("shots", "", "folder for pictures of the pages that are checked; none are written without it")
@@ -33,15 +34,13 @@ func sharing(c *config.Config) { c.Admin.ConsoleLinks = true }
 // ephemeral creates an ephemeral znode, and its parent.
 func (j *journey) ephemeral(path, data string) {
 	j.t.Helper()
-	_, err := j.client.Create(j.t.Context(), path, []byte(data), client.Ephemeral)
-	require.NoError(j.t, err)
+	must.Do(j.client.Create(j.t.Context(), path, []byte(data), client.Ephemeral))(j.t)
 }
 
 // exists reports whether there is a znode.
 func (j *journey) exists(path string) bool {
 	j.t.Helper()
-	_, found, err := j.client.Exists(j.t.Context(), path)
-	require.NoError(j.t, err)
+	_, found := must.Do2(j.client.Exists(j.t.Context(), path))(j.t)
 	return found
 }
 
@@ -56,8 +55,7 @@ func (j *journey) shoot(name string) {
 	width := eval[int64](j, "innerWidth")
 	height := eval[int64](j, "Math.max(900, document.querySelector('#main').scrollHeight + 56)")
 	j.do(chromedp.EmulateViewport(width, height)) // what scrolls in the page is on the picture, too
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	require.NoError(j.t, err)
+	picture := must.Do(chromedp.Run(ctx, chromedp.FullScreenshot(100)))(j.t)
 	file := strings.ReplaceAll(strings.ReplaceAll(j.t.Name(), "/", "-")+"-"+name+".png", " ", "-")
 	require.NoError(j.t, os.WriteFile(filepath.Join(*shots, file), picture, 0o644))
 }
@@ -97,11 +95,7 @@ func TestPermissionsAreEdited(t *testing.T) {
 	j.run("location.reload()")
 	j.awaitText("#znode", "No read permission")
 	require.NotContains(t, eval[string](j, "document.body.textContent"), "secret")
-	j.click("#login")
-	j.enterText("dialog [name=user]", "bob")
-	j.enterText("dialog [name=password]", "pa55w0rd")
-	j.click("dialog .btn.primary")
-	j.awaitText("#user", "bob")
+	j.loginAs("bob", "pa55w0rd")
 	j.button("Edit permissions")
 	j.click("dialog fieldset .tick:nth-child(5) input")
 	j.button("Save permissions")
@@ -251,8 +245,7 @@ func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j.awaitText(".compared h2", "Version 0 → version 2")
 	j.button("Edit from version 0")
 	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('two')")
-	j.button("Review and save")
-	j.button("Save")
+	j.save()
 	j.awaitText("#version", "3")
 	require.Equal(t, "one\ntwo", j.data("/a"))
 	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
@@ -267,8 +260,7 @@ func TestFormatsOfData(t *testing.T) {
 	j := visit(t, desk, 1)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, err := w.Write([]byte(`{"a":[1,2]}`))
-	require.NoError(t, err)
+	must.Do(w.Write([]byte(`{"a":[1,2]}`)))(t)
 	require.NoError(t, w.Close())
 	j.create("/packed", packed.String())
 	j.create("/large", strings.Repeat("<b>0123456789012", 1<<14))
@@ -295,8 +287,7 @@ func TestFormatsOfData(t *testing.T) {
 			j.awaitText("#znode", "base64")
 			j.typeInEditor("b25lDQp0d28KdGhyZWUNWA==")
 		}
-		j.button("Review and save")
-		j.button("Save")
+		j.save()
 		j.awaitText("#version", "1")
 		require.Equal(t, want, j.data(path))
 	}
@@ -306,8 +297,7 @@ func TestTimeTravel(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.create("/a", "as it was")
 	j.create("/a/gone", hostile)
-	stat, _, err := j.client.Exists(t.Context(), "/a/gone")
-	require.NoError(t, err)
+	stat, _ := must.Do2(j.client.Exists(t.Context(), "/a/gone"))(t)
 	before := fmt.Sprintf("%x", uint64(stat.Czxid))
 	j.setBehind("/a", "as it is")
 	require.NoError(t, j.client.Delete(t.Context(), "/a/gone", -1))
@@ -326,8 +316,7 @@ func TestTimeTravel(t *testing.T) {
 
 	j.create("/many", "")
 	j.createMany("/many", 1001)
-	stat, _, err = j.client.Exists(t.Context(), "/many/n000000")
-	require.NoError(t, err)
+	stat, _ = must.Do2(j.client.Exists(t.Context(), "/many/n000000"))(t)
 	j.show(fmt.Sprintf("past?at=%x&path=%%2Fmany", uint64(stat.Czxid)))
 	j.awaitText("#past tbody", "n000000")
 	j.button("More children")
@@ -401,10 +390,10 @@ func TestGuessesWait(t *testing.T) {
 	j.click("#login")
 	for range 10 {
 		j.run("window.was = document.querySelector('dialog .note')?.textContent")
-		j.enterLogin("guess")
+		j.enterCredentials("super", "guess")
 		j.awaitText("dialog", "The password is wrong")
 		j.await("!document.querySelector('dialog .btn.primary').disabled")
 	}
-	j.enterLogin("guess")
+	j.enterCredentials("super", "guess")
 	j.awaitText("dialog", "Too many logins from this address have failed")
 }
