@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // This file has what an operator gets wrong: which servers a zoo.cfg names, which id a server has, which directory.
@@ -85,9 +89,7 @@ func (n *Node) CopyData() (dir string) {
 		defer n.Resume()
 	}
 	dir = filepath.Join(n.t.TempDir(), "version-2")
-	if err := os.CopyFS(dir, os.DirFS(n.version2())); err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, os.CopyFS(dir, os.DirFS(n.version2())))
 	return dir
 }
 
@@ -95,19 +97,14 @@ func (n *Node) CopyData() (dir string) {
 func (n *Node) PutData(dir string) {
 	n.t.Helper()
 	n.Wipe()
-	if err := os.CopyFS(n.version2(), os.DirFS(dir)); err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, os.CopyFS(n.version2(), os.DirFS(dir)))
 }
 
 // Held returns the names of what a server must not lose, logs, snapshots and epoch files, each with size and
 // checksum.
 func (n *Node) Held() map[string]string {
 	n.t.Helper()
-	entries, err := os.ReadDir(n.version2())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	entries := must.ReadDir(n.t, n.version2())
 	held := map[string]string{}
 	for _, e := range entries {
 		name := e.Name()
@@ -115,10 +112,7 @@ func (n *Node) Held() map[string]string {
 		if !isFile && !strings.HasSuffix(name, "Epoch") {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(n.version2(), name))
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		content := must.ReadFile(n.t, filepath.Join(n.version2(), name))
 		held[name] = fmt.Sprintf("%d bytes, sha256 %x", len(content), sha256.Sum256(content))
 	}
 	return held
@@ -127,12 +121,8 @@ func (n *Node) Held() map[string]string {
 // Initialize leaves the file by which an operator asks for an empty database.
 func (n *Node) Initialize() {
 	n.t.Helper()
-	if err := os.MkdirAll(n.dataDir, 0o755); err != nil {
-		n.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(n.dataDir, "initialize"), nil, 0o644); err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, os.MkdirAll(n.dataDir, 0o755))
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.dataDir, "initialize"), nil, 0o644))
 }
 
 func (n *Node) version2() string { return filepath.Join(n.dataDir, "version-2") }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -52,10 +55,7 @@ func New(t testing.TB, o Options) *Node {
 	if o.Kind == "" {
 		o.Kind = Warren
 	}
-	dir, err := os.MkdirTemp("", "warren-cluster-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Do(os.MkdirTemp("", "warren-cluster-"))(t)
 	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: o.Port}
 	if n.port == 0 {
 		n.port = FreePort(t)
@@ -156,9 +156,7 @@ func (n *Node) Log() string {
 func (n *Node) Wipe() {
 	n.t.Helper()
 	n.mustHaveEnded()
-	if err := os.RemoveAll(n.version2()); err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, os.RemoveAll(n.version2()))
 }
 
 // Become makes the node a server of another kind, on its data and in its place in the ensemble. It must have ended.
@@ -209,13 +207,8 @@ func (n *Node) Launch() {
 	if n.running() {
 		n.t.Fatalf("cluster: %v is running", n.Addr())
 	}
-	if err := n.writeFiles(); err != nil {
-		n.t.Fatal(err)
-	}
-	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, n.writeFiles())
+	log := must.Do(os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(n.t)
 	n.log = log
 	n.cmd = n.command()
 	n.cmd.Stdout, n.cmd.Stderr = log, log
@@ -338,10 +331,7 @@ func (n *Node) Kill() {
 // removeEmptyLogs does what the operator of a ZooKeeper server has to: one that is killed between creating a log and
 // writing its head does not start again.
 func (n *Node) removeEmptyLogs() {
-	logs, err := filepath.Glob(filepath.Join(n.dataDir, "version-2", "log.*"))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	logs := must.Glob(n.t, filepath.Join(n.dataDir, "version-2", "log.*"))
 	for _, name := range logs {
 		if info, err := os.Stat(name); err == nil && info.Size() == 0 {
 			n.t.Logf("cluster: %v on %v was killed with %s empty, which is removed", n.Kind(), n.Addr(), name)

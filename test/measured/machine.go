@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // machine says what it is.
@@ -26,26 +30,15 @@ func machine() string {
 // disk says on what the servers keep their data, and how long it takes to sync the record of a write.
 func disk(t testing.TB) string {
 	dir := t.TempDir()
-	out, err := exec.Command("df", "--output=fstype,source", dir).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Do(exec.Command("df", "--output=fstype,source", dir).Output())(t)
 	fields := strings.Fields(strings.SplitN(string(out), "\n", 2)[1])
-	f, err := os.Create(filepath.Join(dir, "syncs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Do(os.Create(filepath.Join(dir, "syncs")))(t)
 	defer f.Close()
 	var took []time.Duration
 	for range 200 {
 		from := time.Now()
-		_, err := f.Write(make([]byte, 300))
-		if err == nil {
-			err = f.Sync()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(f.Write(make([]byte, 300)))(t)
+		require.NoError(t, f.Sync())
 		took = append(took, time.Since(from))
 	}
 	slices.Sort(took)

@@ -14,6 +14,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Run is what one test has measured.
@@ -151,29 +155,17 @@ func (m *Measurement) Keep(docs string, tables ...Table) {
 	m.run.Took = time.Since(m.began).Round(time.Minute / 10).String()
 	m.run.Others += fmt.Sprintf(" before it began; %.0f %% of the CPU time went to other virtual machines",
 		m.ticks.stolen(readTicks()))
-	runs, err := Read(docs)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	runs := must.Do(Read(docs))(m.t)
 	at := slices.IndexFunc(runs, func(r Run) bool { return r.Name == m.run.Name })
 	if at < 0 {
 		runs = append(runs, m.run)
 	} else {
 		runs[at] = m.run
 	}
-	text, err := json.MarshalIndent(runs, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file(docs)), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(file(docs), append(text, '\n'), 0o644)
-	}
-	if err == nil {
-		err = runs.Show(docs)
-	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	text := must.Do(json.MarshalIndent(runs, "", "  "))(m.t)
+	require.NoError(m.t, os.MkdirAll(filepath.Dir(file(docs)), 0o755))
+	require.NoError(m.t, os.WriteFile(file(docs), append(text, '\n'), 0o644))
+	require.NoError(m.t, runs.Show(docs))
 }
 
 // Grouped writes a whole number with commas.

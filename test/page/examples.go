@@ -4,30 +4,22 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Examples returns the bodies of the examples in a folder by their names, as a page shows them.
 func Examples(t testing.TB, folder string) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Glob(t, filepath.Join(folder, "*_test.go"))
 	bodies := map[string]string{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.ReadFile(t, name)
 		files := token.NewFileSet()
-		tree, err := parser.ParseFile(files, name, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Do(parser.ParseFile(files, name, text, 0))(t)
 		for _, decl := range tree.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || !strings.HasPrefix(f.Name.Name, "Example") {

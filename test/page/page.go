@@ -5,6 +5,10 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // ReplaceTable puts a table in the place of the only one of a page whose head begins with the same cell. It does
@@ -14,16 +18,11 @@ func ReplaceTable(t testing.TB, file, table string) {
 	if file == "" || t.Failed() {
 		return
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, file)
 	first := regexp.MustCompile(`^\|[^|]*\|`).FindString(table)
 	old := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(first) + `.*\n(\|.*\n)*`)
 	if n := len(old.FindAll(text, -1)); first == "" || n != 1 {
 		t.Fatalf("%s has %d tables that begin with %q", file, n, first)
 	}
-	if err := os.WriteFile(file, old.ReplaceAllLiteral(text, []byte(table)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, old.ReplaceAllLiteral(text, []byte(table)), 0o644))
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Row is what a run has done, for the table of docs/SIMULATION.md.
@@ -57,19 +61,14 @@ func (f *Flags) Record(t *testing.T, r Row) {
 		t.Fatalf("a run of code that is not committed cannot be recorded:\n%s", changed)
 	}
 	r.commit, r.today = git(t, "rev-parse", "--short=10", "HEAD"), time.Now().UTC().Format(time.DateOnly)
-	page, err := os.ReadFile(*f.record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.ReadFile(t, *f.record)
 	row := regexp.MustCompile("(?m)^\\| `" + t.Name() + "` \\|.*\n")
 	if !row.Match(page) {
 		t.Fatalf("%s has no row for %s", *f.record, t.Name())
 	}
 	line := fmt.Sprintf("| `%s` | %s from %d | %s | %s | %.0f min | %s, %s |\n", t.Name(), thousands(r.Seeds), r.First,
 		thousands(r.Steps), r.Done, r.Took.Minutes(), r.commit, r.today)
-	if err := os.WriteFile(*f.record, row.ReplaceAllLiteral(page, []byte(line)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(*f.record, row.ReplaceAllLiteral(page, []byte(line)), 0o644))
 }
 
 func git(t *testing.T, arg ...string) string {

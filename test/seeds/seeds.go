@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
@@ -17,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Flags are the flags of one simulator's tests that say which seeds they run.
@@ -110,10 +111,7 @@ func Fresh() (first uint64, source string) {
 // Failed returns the seeds of the running test in testdata/seeds. A line is the name of a test and a seed; a # begins
 // a comment.
 func Failed(t *testing.T) (all []uint64) {
-	text, err := os.ReadFile("testdata/seeds")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, "testdata/seeds")
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
 		if strings.TrimSpace(line) == "" {
