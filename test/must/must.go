@@ -1,5 +1,5 @@
-// Package must has calls of the standard library which, in a test, have to succeed: one that fails ends the test with
-// its error. What they open is closed when the test ends.
+// Package must is for calls which, in a test, have to succeed: one that fails ends the test with its error. What
+// Listen and Dial open is closed when the test ends.
 package must
 
 import (
