@@ -3,18 +3,16 @@ package client_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed94657493/warren/client"
 	serverconfig "github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/beside"
 	"github.com/seed94657493/warren/test/must"
 )
 
@@ -23,21 +21,9 @@ var seedFlag = flag.Uint64("client.seed", 0, "seed of the tests with random faul
 // embedded is the address of a Warren server in this process.
 var embedded string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	e, err := embed.New(embed.Options{Configure: func(_ int, cfg *serverconfig.Config) { cfg.ExtendedTypes = true }})
-	if err != nil {
-		panic(err)
-	}
-	embedded = e.Addr(1)
-	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	extended := func(_ int, cfg *serverconfig.Config) { cfg.ExtendedTypes = true }
+	os.Exit(beside.Main(m, embed.Options{Configure: extended}, &embedded))
 }
 
 // servers returns the connect strings of single servers: the one in this process, and those of WARREN_TEST_SERVERS,

@@ -3,15 +3,13 @@ package recipes
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/beside"
 )
 
 var (
@@ -29,22 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runHolder(run))
 	}
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	e, err := embed.New(embed.Options{})
-	if err != nil {
-		panic(err)
-	}
-	address = e.Addr(1)
-	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return code
+	os.Exit(beside.Main(m, embed.Options{}, &address))
 }
 
 // alone is a single server, at which a goroutine ends sessions by taking them over and closing them.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client/zk"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/beside"
 	"github.com/seed94657493/warren/test/gozk"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
@@ -20,21 +20,8 @@ import (
 // address is the server of all tests; each has a znode of its own.
 var address string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	e, err := embed.New(embed.Options{Version: "3.9.1-warren, built on 2026-01-02 10:00 UTC"})
-	if err != nil {
-		panic(err)
-	}
-	address = e.Addr(1)
-	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	os.Exit(beside.Main(m, embed.Options{Version: "3.9.1-warren, built on 2026-01-02 10:00 UTC"}, &address))
 }
 
 // quiet drops what a Conn logs.

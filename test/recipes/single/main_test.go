@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/beside"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/relay"
 )
@@ -24,24 +24,11 @@ import (
 // WARREN_TEST_SERVERS, which must have extendedTypesEnabled, all four-letter words and no limit of connections.
 var address string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
+func TestMain(m *testing.M) {
 	if address = os.Getenv("WARREN_TEST_SERVERS"); address != "" {
-		return m.Run()
+		os.Exit(m.Run())
 	}
-	e, err := embed.New(embed.Options{})
-	if err != nil {
-		panic(err)
-	}
-	address = e.Addr(1)
-	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return code
+	os.Exit(beside.Main(m, embed.Options{}, &address))
 }
 
 // within bounds a test step.
