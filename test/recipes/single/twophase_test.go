@@ -76,8 +76,7 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 func TestTwoPhaseCommit(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	tx := recipes.NewTwoPhaseCommit(c, root)
-	_, err := tx.Ballot(within(t))
-	require.ErrorIs(t, err, client.ErrNoNode)
+	require.ErrorIs(t, errOf(tx.Ballot(within(t))), client.ErrNoNode)
 	require.ErrorIs(t, tx.Begin(within(t), nil), client.ErrBadArguments)
 	require.ErrorIs(t, tx.Begin(within(t), nil, "a/b"), client.ErrBadArguments)
 	require.NoError(t, tx.Begin(within(t), []byte("q"), "b", "a"))
@@ -85,10 +84,8 @@ func TestTwoPhaseCommit(t *testing.T) {
 	require.ErrorIs(t, tx.Begin(within(t), []byte("other"), "a", "b"), recipes.ErrBusy)
 	require.ErrorIs(t, tx.Begin(within(t), []byte("q"), "a", "c"), recipes.ErrBusy)
 	require.ErrorIs(t, tx.Remove(within(t)), recipes.ErrUnfinished)
-	_, err = tx.Vote(within(t), "a", recipes.Undecided)
-	require.ErrorIs(t, err, client.ErrBadArguments)
-	_, err = tx.Vote(within(t), "c", recipes.Commit)
-	require.ErrorIs(t, err, client.ErrNoNode)
+	require.ErrorIs(t, errOf(tx.Vote(within(t), "a", recipes.Undecided)), client.ErrBadArguments)
+	require.ErrorIs(t, errOf(tx.Vote(within(t), "c", recipes.Commit)), client.ErrNoNode)
 	vote := must.Do(tx.Vote(within(t), "a", recipes.Commit))(t)
 	require.Equal(t, recipes.Commit, vote)
 	vote = must.Do(tx.Vote(within(t), "a", recipes.Abort))(t)
@@ -99,8 +96,7 @@ func TestTwoPhaseCommit(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = tx.Outcome(ctx)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, errOf(tx.Outcome(ctx)), context.Canceled)
 	site, end := expire(t)
 	failed := make(chan error)
 	go func() { failed <- errOf(recipes.NewTwoPhaseCommit(site, root).Outcome(within(t))) }()
@@ -112,6 +108,5 @@ func TestTwoPhaseCommit(t *testing.T) {
 
 	require.NoError(t, tx.Begin(within(t), nil, "a"))
 	must.Do(c.Set(within(t), root+"/a", []byte("maybe"), -1))(t)
-	_, err = tx.Outcome(within(t))
-	require.ErrorIs(t, err, recipes.ErrFormat)
+	require.ErrorIs(t, errOf(tx.Outcome(within(t))), recipes.ErrFormat)
 }
