@@ -177,8 +177,7 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	definitions := must.Glob(t, filepath.Join(folder, "*.def"))
 	require.NotEmpty(t, definitions)
 	for _, d := range definitions {
-		text := must.ReadFile(t, d)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(d)), text, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(d)), must.ReadFile(t, d), 0o600))
 	}
 	must.Output(t, exec.Command("go", "run", module+"/proto/gen", "-dir", dir))
 

@@ -185,8 +185,7 @@ func TestEveryModuleHasALicence(t *testing.T) {
 			dir, err := folderOf(strings.TrimSpace(string(cache)), &debug.Module{Path: words[0], Version: words[1]})
 			require.NoError(t, err)
 			require.Equal(t, words[2], dir)
-			names := must.Do(licencesBelow(dir))(t)
-			require.NotEmpty(t, names, words[0])
+			require.NotEmpty(t, must.Do(licencesBelow(dir))(t), words[0])
 		}
 		require.Greater(t, len(modules), 30)
 		require.Equal(t, system == "windows", modules["github.com/inconshreveable/mousetrap"], on)

@@ -68,10 +68,8 @@ func TestRealOnly(t *testing.T) {
 			_, err := c.Set(ctx, "/mine", nil, client.AnyVersion)
 			require.ErrorIs(t, err, client.ErrNoAuth)
 
-			mine := must.Do(c.Ephemerals(ctx, "/"))(t)
-			require.Equal(t, []string{"/mine"}, mine)
-			n := must.Do(c.CountDescendants(ctx, "/"))(t)
-			require.Equal(t, 6, n)
+			require.Equal(t, []string{"/mine"}, must.Do(c.Ephemerals(ctx, "/"))(t))
+			require.Equal(t, 6, must.Do(c.CountDescendants(ctx, "/"))(t))
 			who := must.Do(c.WhoAmI(ctx))(t)
 			require.Contains(t, who, client.Identity{Scheme: "digest", User: "bob"})
 
@@ -95,8 +93,7 @@ func TestRealOnly(t *testing.T) {
 			who = must.Do(c.WhoAmI(ctx))(t)
 			require.Contains(t, who, client.Identity{Scheme: "digest", User: "bob"})
 
-			has := must.Do(c.HasWatch(ctx, "/box", client.WatcherAny))(t)
-			require.False(t, has)
+			require.False(t, must.Do(c.HasWatch(ctx, "/box", client.WatcherAny))(t))
 		})
 	}
 }

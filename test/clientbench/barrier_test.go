@@ -95,6 +95,5 @@ func TestBarriersOfManyClients(t *testing.T) {
 	passBarriers(t, clients, "/barriers", 5)
 	ctx := context.Background()
 	require.NoError(t, clients[0].Sync(ctx, "/"))
-	n := must.Do(clients[0].CountDescendants(ctx, "/barriers"))(t)
-	require.Equal(t, 5, n)
+	require.Equal(t, 5, must.Do(clients[0].CountDescendants(ctx, "/barriers"))(t))
 }

@@ -78,6 +78,5 @@ func startServers(t testing.TB, n int) string {
 		_ = cmd.Wait()
 		late.Stop()
 	})
-	line := must.Do(bufio.NewReader(output).ReadString('\n'))(t)
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(must.Do(bufio.NewReader(output).ReadString('\n'))(t))
 }

@@ -729,8 +729,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.button("Dry run")
 	j.button("Hand over")
 	j.awaitText("#answering", fmt.Sprintf("server %d, leader", here))
-	now := must.Do(j.ensemble.Leader(t.Context()))(t)
-	require.Equal(t, here, now)
+	require.Equal(t, here, must.Do(j.ensemble.Leader(t.Context()))(t))
 
 	// Of a server that is away nobody knows how it is, and it gets no orders.
 	j.ensemble.Kill(third)

@@ -214,8 +214,7 @@ func TestRefusalsHaveReasons(t *testing.T) {
 		j.awaitText("[aria-label=Figures]", "refused: "+reason)
 		j.await("fetch('api/v1/ensemble').then(r => r.json()).then(e => { window.refused = e.refused; }) && " +
 			fmt.Sprintf("window.refused?.some(r => r.reason === %q && r.count > 0)", reason))
-		n := must.Do(wire.Gauge(addr, "zk_connections_refused_"+reason, patience))(t)
-		require.Positive(t, n)
+		require.Positive(t, must.Do(wire.Gauge(addr, "zk_connections_refused_"+reason, patience))(t))
 	}
 	require.NotContains(t, eval[string](j, "document.querySelector('[aria-label=Figures]').textContent"),
 		"refused: disk")

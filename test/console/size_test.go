@@ -56,6 +56,5 @@ func sizeOfBinary(t *testing.T, root string, flags ...string) int64 {
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=", "GOFLAGS=")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
-	info := must.Do(os.Stat(out))(t)
-	return info.Size()
+	return must.Do(os.Stat(out))(t).Size()
 }

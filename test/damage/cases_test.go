@@ -98,8 +98,7 @@ var wholes = []change{
 }
 
 func copyFile(t *testing.T, from, to string) {
-	text := must.ReadFile(t, from)
-	require.NoError(t, os.WriteFile(to, text, 0o600))
+	require.NoError(t, os.WriteFile(to, must.ReadFile(t, from), 0o600))
 }
 
 // all is the list.

@@ -47,8 +47,7 @@ func TestUnit(t *testing.T) {
 	require.Equal(t, "notify", one("Service.Type"))
 	require.Equal(t, "/usr/bin/warren server /etc/warren/zoo.cfg", one("Service.ExecStart"))
 	require.Equal(t, "on-failure", one("Service.Restart"))
-	files := must.Atoi(t, one("Service.LimitNOFILE"))
-	require.GreaterOrEqual(t, files, 65536)
+	require.GreaterOrEqual(t, must.Atoi(t, one("Service.LimitNOFILE")), 65536)
 
 	final := strings.Fields(one("Service.RestartPreventExitStatus"))
 	for code, restart := range map[int]bool{config.ExitInvalid: false, 3: false, 10: true, 14: true} {

@@ -140,8 +140,7 @@ func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 	text := strings.Join(strings.Fields(string(readme)), " ")
 	runs := must.Do(measured.Read(docsFolder))(t)
 	bench := func(table, row string, column int) []float64 {
-		cells := must.Do(runs.Row(table, row))(t)
-		return figures(cells[column])
+		return figures(must.Do(runs.Row(table, row))(t)[column])
 	}
 	for _, claim := range []struct {
 		says        string

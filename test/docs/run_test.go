@@ -177,8 +177,7 @@ func portMover(t *testing.T) func(text string) string {
 		}
 		return func(text string) string {
 			return port.ReplaceAllStringFunc(text, func(s string) string {
-				ten := must.Atoi(t, s[:3])
-				return strconv.Itoa(ten+distance) + s[3:]
+				return strconv.Itoa(must.Atoi(t, s[:3])+distance) + s[3:]
 			})
 		}
 	}

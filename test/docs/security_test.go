@@ -63,8 +63,7 @@ func readSecurityPage(t *testing.T) *securityPage {
 // linesOf are the lines of a page in docs.
 func linesOf(t *testing.T, page string) []string {
 	t.Helper()
-	text := must.ReadFile(t, "../../docs/"+page)
-	return strings.Split(string(text), "\n")
+	return strings.Split(string(must.ReadFile(t, "../../docs/"+page)), "\n")
 }
 
 // isRow reports whether a line is a row of a table, and not its head, which begins with a title.

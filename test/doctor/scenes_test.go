@@ -255,8 +255,7 @@ var scenes = []scene{
 			h.word(2, "srst")
 			cluster.Eventually(h.t, func() bool { // an average needs that many
 				h.writes(1)
-				n := must.Do(wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience))(h.t)
-				return n > 100
+				return must.Do(wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience))(h.t) > 100
 			}, patience, "the server has too few syncs")
 		}, func(h *hosts) {
 			h.fault(2, syncFault, "")

@@ -30,8 +30,7 @@ func TestDamagedEpochFiles(t *testing.T) {
 		at := func(name string) string { return filepath.Join(n.DataDir(), "version-2", name) }
 		n.Stop()
 		for _, name := range []string{accepted, current} {
-			text := must.ReadFile(t, at(name))
-			require.Equal(t, "1", string(text), name)
+			require.Equal(t, "1", string(must.ReadFile(t, at(name))), name)
 		}
 		const missing = "missing"
 		for _, tt := range []struct {

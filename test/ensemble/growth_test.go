@@ -222,8 +222,7 @@ func TestGrowthWithoutVote(t *testing.T) {
 func files(t *testing.T, node *cluster.Node) string {
 	t.Helper()
 	names := must.Glob(t, filepath.Join(node.Dir(), "zoo.cfg*"))
-	text := must.ReadFile(t, filepath.Join(node.Dir(), "zoo.cfg"))
-	return strings.Join(names, "\n") + "\n" + string(text)
+	return strings.Join(names, "\n") + "\n" + string(must.ReadFile(t, filepath.Join(node.Dir(), "zoo.cfg")))
 }
 
 // TestShrinkWithoutQuorum restarts the servers that are left of a lost quorum with a list of their own.

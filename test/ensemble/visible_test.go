@@ -33,8 +33,7 @@ func (c *chaos) fetch(node *cluster.Node, path string) (status int, text string)
 	c.t.Helper()
 	response := must.Do(http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", c.admin[node.ID()], path)))(c.t)
 	defer response.Body.Close()
-	body := must.ReadAll(c.t, response.Body)
-	return response.StatusCode, string(body)
+	return response.StatusCode, string(must.ReadAll(c.t, response.Body))
 }
 
 // zabState is what the command zabstate says of histories that differ, and of voters without a database.

@@ -102,8 +102,7 @@ func as[T any](t *testing.T, objects []object, kind, ending string) (into T) {
 		if o.kind != kind || !strings.HasSuffix(o.name, ending) {
 			continue
 		}
-		text := must.Do(yaml.Marshal(o.fields))(t)
-		require.NoError(t, yaml.UnmarshalStrict(text, &into))
+		require.NoError(t, yaml.UnmarshalStrict(must.Do(yaml.Marshal(o.fields))(t), &into))
 		found++
 	}
 	require.Equal(t, 1, found, "objects %s/*%s", kind, ending)

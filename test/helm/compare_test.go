@@ -150,8 +150,7 @@ func compare(t *testing.T, release string, values map[string]any, used map[strin
 	rendered := func(c *chart.Chart) map[string]string {
 		var own map[string]any
 		require.NoError(t, yaml.Unmarshal(text, &own))
-		objects := must.Do(render(c, installed(release), own))(t)
-		return leaves(objects)
+		return leaves(must.Do(render(c, installed(release), own))(t))
 	}
 	our := must.Do(load(ours))(t)
 	x, y := rendered(theirs(t)), rendered(our)

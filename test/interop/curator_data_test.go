@@ -42,11 +42,9 @@ func curatorAtomic(m *meeting) {
 	long, integer := recipes.NewAtomicLong(m.c, m.root+"-long"), recipes.NewCounter(m.c, m.root+"-integer")
 	require.NoError(m, long.Set(m.ctx(), 1<<40))
 	m.java.do(fmt.Sprint(1<<40+5), "long %s-long 5", m.root)
-	sum := must.Do(long.Add(m.ctx(), -6))(m)
-	require.EqualValues(m, 1<<40-1, sum)
+	require.EqualValues(m, 1<<40-1, must.Do(long.Add(m.ctx(), -6))(m))
 	m.java.do("4", "integer %s-integer 4", m.root)
-	n := must.Do(integer.Add(m.ctx(), -5))(m)
-	require.EqualValues(m, -1, n)
+	require.EqualValues(m, -1, must.Do(integer.Add(m.ctx(), -5))(m))
 	m.java.do("-2", "integer %s-integer -1", m.root)
 }
 
@@ -142,8 +140,7 @@ func curatorDelayQueue(m *meeting) {
 	m.java.do("", "put delay %s %d never", m.root, soon.Add(time.Hour).UnixMilli())
 	require.Equal(m, "past,soon", m.taken(2, func() (*recipes.Delivery, error) { return q.Take(m.ctx()) }))
 	require.False(m, time.Now().Before(soon))
-	n := must.Do(q.Len(m.ctx()))(m)
-	require.Equal(m, 1, n)
+	require.Equal(m, 1, must.Do(q.Len(m.ctx()))(m))
 	soon = time.Now().Add(500 * time.Millisecond)
 	require.NoError(m, q.Put(m.ctx(), soon, []byte("go")))
 	m.java.do("go", "take delay %s 1 1", m.root)
@@ -165,8 +162,7 @@ func curatorDiscovery(m *meeting) {
 		"numbered|10.0.0.1|8081|null|DYNAMIC_SEQUENTIAL|true|z13|http://10.0.0.1:8081/java", "query %s web", m.root)
 	m.java.do("go", "pick %s web go", m.root)
 
-	names := must.Do(d.Services(m.ctx()))(m)
-	require.Equal(m, []string{"mail", "web"}, names)
+	require.Equal(m, []string{"mail", "web"}, must.Do(d.Services(m.ctx()))(m))
 	instances := must.Do(d.Instances(m.ctx(), "web"))(m)
 	require.Len(m, instances, 3)
 	require.Equal(m, "java", instances[1].ID)

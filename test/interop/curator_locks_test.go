@@ -187,8 +187,7 @@ func curatorLeaderSelector(m *meeting) {
 	m.java.do("null", "selected %s 300", m.root)
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.do("leads", "selected %s 60000", m.root)
-	leader := must.Do(e.Leader(m.ctx()))(m)
-	require.Equal(m, "java", leader.ID)
+	require.Equal(m, "java", must.Do(e.Leader(m.ctx()))(m).ID)
 	granted := make(chan *recipes.Hold, 1)
 	go func() {
 		h, err := e.Campaign(m.ctx())

@@ -67,8 +67,7 @@ func TestKazooSuite(t *testing.T) {
 	passed := kazooPassed.FindSubmatch(out.Bytes())
 	require.NotNil(t, passed, "%v\n%s", err, out.Bytes()[max(0, out.Len()-4000):])
 	t.Logf("%s", passed[0])
-	n := must.Atoi(t, string(passed[1]))
-	require.GreaterOrEqual(t, n, 470)
+	require.GreaterOrEqual(t, must.Atoi(t, string(passed[1])), 470)
 	for _, failed := range kazooFailed.FindAllSubmatch(out.Bytes(), -1) {
 		require.True(t, kazooFails[string(failed[1])], "%s", failed[0])
 	}

@@ -174,8 +174,7 @@ func TestScriptByKerberos(t *testing.T) {
 		cmd := exec.CommandContext(programContext(t), args[0], args[1:]...)
 		cmd.Env = append(os.Environ(),
 			"CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
-		out := must.Output(t, cmd)
-		require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM", args[0])
+		require.Contains(t, string(must.Output(t, cmd)), "sasl: app/client.host@EXAMPLE.COM", args[0])
 	}
 }
 
@@ -200,8 +199,7 @@ func TestOurClientsByKerberos(t *testing.T) {
 			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-s", "localhost:"+port,
 				"--kerberos", "whoami")
 			cmd.Env = r.Env(r.Kinit("bob"))
-			out := must.Output(t, cmd)
-			require.Contains(t, string(out), "sasl: bob@"+krb5.RealmName)
+			require.Contains(t, string(must.Output(t, cmd)), "sasl: bob@"+krb5.RealmName)
 		})
 	}
 }

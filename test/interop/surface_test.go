@@ -96,8 +96,7 @@ func (o *operated) get(t *testing.T, path string) (*http.Response, string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp := must.Do(client.Get("http://" + o.admin + path))(t)
 	defer resp.Body.Close()
-	body := must.ReadAll(t, resp.Body)
-	return resp, string(body)
+	return resp, string(must.ReadAll(t, resp.Body))
 }
 
 // TestSurface asks ZooKeeper and Warren in the same state everything that an operator or a program can ask, and

@@ -17,8 +17,7 @@ func service(t *testing.T, principal, keytab string) *kerberos.Acceptor {
 	t.Helper()
 	p := must.Do(kerberos.ParsePrincipal(principal + "@" + RealmName))(t)
 	return kerberos.NewAcceptor(p, func() *kerberos.Keytab {
-		b := must.ReadFile(t, keytab)
-		return must.Do(kerberos.ParseKeytab(b))(t)
+		return must.Do(kerberos.ParseKeytab(must.ReadFile(t, keytab)))(t)
 	}, time.Now)
 }
 

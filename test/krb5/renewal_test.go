@@ -237,8 +237,7 @@ func TestTicketOfKinitIsRenewed(t *testing.T) {
 			require.NoError(t, connect())
 			time.Sleep(time.Minute)
 			require.ErrorContains(t, connect(), "run kinit")
-			after := must.ReadFile(t, cache)
-			require.Equal(t, before, after)
+			require.Equal(t, before, must.ReadFile(t, cache))
 			d.Kinit("cc", user)
 			before = must.ReadFile(t, cache)
 		}

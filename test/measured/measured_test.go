@@ -35,8 +35,7 @@ func TestKeepWritesTheRecordAndThePage(t *testing.T) {
 	require.Len(t, runs, 1)
 	require.NotEmpty(t, runs[0].Machine)
 	require.NotEmpty(t, runs[0].Disk)
-	row := must.Do(runs.Row("a", "x"))(t)
-	require.Equal(t, []string{"x", "3 < 4"}, row)
+	require.Equal(t, []string{"x", "3 < 4"}, must.Do(runs.Row("a", "x"))(t))
 	_, err := runs.Row("b", "x")
 	require.ErrorIs(t, err, errNothing)
 }

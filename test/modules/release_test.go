@@ -46,8 +46,7 @@ func TestZipFilesAreThoseOfTheCommit(t *testing.T) {
 		v := module.Version{Path: m.Path, Version: version}
 		require.NoError(t, zip.CreateFromVCS(out, v, w.Root, "HEAD", folder))
 		require.NoError(t, out.Close())
-		want := must.Do(dirhash.HashZip(theirs, dirhash.Hash1))(t)
-		require.Equal(t, want, have, m.Path)
+		require.Equal(t, must.Do(dirhash.HashZip(theirs, dirhash.Hash1))(t), have, m.Path)
 	}
 }
 
@@ -63,8 +62,7 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, w.WriteSums(proxy, next))
 
 	w = must.Do(Read(w.Root))(t)
-	required := must.Do(w.Version())(t)
-	require.Equal(t, next, required)
+	require.Equal(t, next, must.Do(w.Version())(t))
 	alone := Environment(proxy, filepath.Join(shared, "cache"), localModules(t), "off")
 	for _, m := range w.Modules {
 		list := exec.Command("go", "list", "-mod=readonly", "-deps", "./...")

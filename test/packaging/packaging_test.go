@@ -108,8 +108,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 
 func sumText(t *testing.T, name string) string {
 	t.Helper()
-	b := mustGet(os.ReadFile(name))(t)
-	return fmt.Sprintf("%x", sha256.Sum256(b))
+	return fmt.Sprintf("%x", sha256.Sum256(mustGet(os.ReadFile(name))(t)))
 }
 
 // SHA256SUMS has every file of dist.

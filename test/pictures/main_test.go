@@ -32,8 +32,7 @@ func TestPictures(t *testing.T) {
 		}
 		require.True(t, errors.Is(err, io.EOF), "%s: %v", name, err)
 	}
-	pictures := must.Glob(t, filepath.Join(folder, "*.svg"))
-	require.Len(t, pictures, len(texts), "each picture has a text")
+	require.Len(t, must.Glob(t, filepath.Join(folder, "*.svg")), len(texts), "each picture has a text")
 }
 
 func TestNoFolder(t *testing.T) { require.Error(t, run(nil)) }

@@ -111,8 +111,7 @@ func TestStoppedHolderIsToldFirst(t *testing.T) {
 		_ = life.Close()
 	}()
 	lines := bufio.NewReader(out)
-	line := must.Do(lines.ReadString('\n'))(t)
-	require.Equal(t, "holds 6\n", line)
+	require.Equal(t, "holds 6\n", must.Do(lines.ReadString('\n'))(t))
 	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -124,6 +123,5 @@ func TestStoppedHolderIsToldFirst(t *testing.T) {
 	require.NoError(t, h.Release(ctx))
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
-	rest := must.ReadAll(t, lines)
-	require.Equal(t, "believes []\nover", strings.TrimSpace(string(rest)))
+	require.Equal(t, "believes []\nover", strings.TrimSpace(string(must.ReadAll(t, lines))))
 }

@@ -55,8 +55,7 @@ func readReport(t *testing.T, pattern string) (r report) {
 	t.Helper()
 	found := must.Glob(t, pattern)
 	require.Len(t, found, 1)
-	text := must.ReadFile(t, found[0])
-	require.NoError(t, xml.Unmarshal(text, &r))
+	require.NoError(t, xml.Unmarshal(must.ReadFile(t, found[0]), &r))
 	return r
 }
 
@@ -134,7 +133,6 @@ func readTestNG(t *testing.T, reports string) report {
 		Failed  int `xml:"failed,attr"`
 		Skipped int `xml:"skipped,attr"`
 	}
-	text := must.ReadFile(t, filepath.Join(reports, "testng-results.xml"))
-	require.NoError(t, xml.Unmarshal(text, &r))
+	require.NoError(t, xml.Unmarshal(must.ReadFile(t, filepath.Join(reports, "testng-results.xml")), &r))
 	return report{Tests: r.Passed + r.Failed + r.Skipped, Failures: r.Failed, Skipped: r.Skipped}
 }

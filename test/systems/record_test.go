@@ -56,8 +56,7 @@ const recordFile, pageFile = "record.json", "../../docs/SYSTEMS.md"
 func readRecord(t *testing.T) *record {
 	t.Helper()
 	r := &record{}
-	text := must.ReadFile(t, recordFile)
-	require.NoError(t, json.Unmarshal(text, r))
+	require.NoError(t, json.Unmarshal(must.ReadFile(t, recordFile), r))
 	return r
 }
 

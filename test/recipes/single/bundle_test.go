@@ -130,6 +130,5 @@ func TestBundleRefusesImpossibleParts(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrTooLarge)
 	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
 	defer cancel()
-	p := must.Do(b.Read(ctx))(t)
-	require.Equal(t, map[string][]byte{"a": []byte("1")}, p.Parts)
+	require.Equal(t, map[string][]byte{"a": []byte("1")}, must.Do(b.Read(ctx))(t).Parts)
 }

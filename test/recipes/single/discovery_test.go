@@ -125,8 +125,7 @@ func TestDiscoveryRefusesWhatIsNoInstance(t *testing.T) {
 	}
 	require.NoError(t, c.CreateAll(within(t), root+"/a"))
 	must.Do(c.Create(within(t), root+"/a/junk", []byte("junk"), client.Persistent))(t)
-	instances := must.Do(d.Instances(within(t), "a"))(t)
-	require.Empty(t, instances)
+	require.Empty(t, must.Do(d.Instances(within(t), "a"))(t))
 	p := must.Do(d.Provider(within(t), "a", recipes.Random()))(t)
 	defer p.Close()
 	require.Empty(t, p.Instances())

@@ -142,8 +142,7 @@ func TestSecondCloseDeletesNothing(t *testing.T) {
 	require.NoError(t, listed.Close(within(t)))
 	after, _ := must.Do2(c.Exists(within(t), second.Path()))(t)
 	require.Equal(t, before.Czxid, after.Czxid)
-	instances := must.Do(register.Instances(within(t), "web"))(t)
-	require.Len(t, instances, 1)
+	require.Len(t, must.Do(register.Instances(within(t), "web"))(t), 1)
 	require.NoError(t, second.Close(within(t)))
 }
 

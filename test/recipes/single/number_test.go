@@ -84,8 +84,7 @@ func TestNumberRefusesOverflow(t *testing.T) {
 		{math.MinInt32, math.MaxInt32, -1},
 	} {
 		require.NoError(t, n.Set(within(t), tt.value))
-		got := must.Do(n.Add(within(t), tt.delta))(t)
-		require.Equal(t, tt.sum, got)
+		require.Equal(t, tt.sum, must.Do(n.Add(within(t), tt.delta))(t))
 	}
 }
 

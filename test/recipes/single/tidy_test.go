@@ -88,8 +88,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 				watches, running := watchesOf(t), goleak.IgnoreCurrent()
 				require.NoError(t, h.use(within(t), c, path))
 				requireTidy(t, observer, path, watches, running, h.left)
-				ephemerals := must.Do(c.Ephemerals(within(t), "/"))(t)
-				require.Empty(t, ephemerals)
+				require.Empty(t, must.Do(c.Ephemerals(within(t), "/"))(t))
 				require.NoError(t, c.Close())
 			})
 			for i, w := range h.waits {
