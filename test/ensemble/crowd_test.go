@@ -34,9 +34,7 @@ func crowdAtKills(t *testing.T, kind cluster.Kind) *losses {
 	t.Helper()
 	// The usual ticks: a server keeps no connection beyond its lease, which is two ticks long.
 	c := newSceneOf(t, map[string]string{"leaderServes": "no", "tickTime": "2000"}, of(kind, 3)...)
-	for _, node := range c.nodes {
-		node.Launch()
-	}
+	c.launchEach()
 	l := &losses{}
 	for kill := range *crowdKills {
 		leader, followers := c.leaderThatServesNobody()

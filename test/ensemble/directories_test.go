@@ -61,20 +61,13 @@ func TestMajorityRolledBack(t *testing.T) {
 			kept := c.creates("first", 3)
 			third := c.certainLeader()
 			two := c.among(c.but(third)...)
-			copies := map[*cluster.Node]string{}
-			for _, node := range two.nodes {
-				copies[node] = node.CopyData()
-			}
+			putBack := two.copies()
 			since := c.creates("since", sceneCreates)
 			if !runsOn {
 				third.Stop()
 			}
-			for _, node := range two.nodes {
-				node.Kill()
-			}
-			for node, dir := range copies {
-				node.PutData(dir)
-			}
+			two.killEach()
+			putBack()
 			alone := func() bool { return !third.Serves() }
 			cluster.Eventually(t, alone, time.Minute, "server %d serves alone", third.ID())
 			two.begin()
@@ -96,16 +89,11 @@ func TestAllRestored(t *testing.T) {
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.eras("old", 1)
 	c.end()
-	var copies []string
-	for _, node := range c.nodes {
-		copies = append(copies, node.CopyData())
-	}
+	putBack := c.copies()
 	c.begin()
 	undone := c.eras("since", 2)
 	c.end()
-	for i, node := range c.nodes {
-		node.PutData(copies[i])
-	}
+	putBack()
 	c.begin()
 	kept = append(kept, c.creates("after", sceneCreates)...)
 	c.keeps(kept)
@@ -123,14 +111,9 @@ func TestOwnDirectoryAfterAnother(t *testing.T) {
 	c := newScene(t, of(cluster.Warren, 3)...)
 	c.creates("first", 3)
 	c.end()
-	var copies []string
-	for _, node := range c.nodes {
-		copies = append(copies, node.CopyData())
-	}
+	putBack := c.copies()
 	goOn := func(name string, n int) (epoch int64, kept []string) {
-		for i, node := range c.nodes {
-			node.PutData(copies[i])
-		}
+		putBack()
 		c.begin()
 		kept = c.creates(name, n)
 		epoch = c.epoch()
@@ -190,9 +173,7 @@ func TestServersConcedeTogether(t *testing.T) {
 	foreign, quorum := c.nodes[0], c.among(c.nodes[2:]...)
 	held := foreign.Held()
 	foreign.Launch()
-	for _, node := range quorum.nodes {
-		node.Launch()
-	}
+	quorum.launchEach()
 	quorum.keeps(append(kept, quorum.creates("after", 3)...))
 	require.False(t, foreign.Serves())
 	require.Equal(t, held, foreign.Held())

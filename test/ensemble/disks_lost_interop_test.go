@@ -12,9 +12,7 @@ import (
 // and two Warren servers. They wait, and say for what; with the files that they ask for the ensemble begins.
 func TestNewEnsembleWithOneJavaServer(t *testing.T) {
 	c := newSceneOf(t, nil, cluster.ZooKeeper, cluster.Warren, cluster.Warren)
-	for _, node := range c.nodes {
-		node.Launch()
-	}
+	c.launchEach()
 	c.areStuck(c.nodes, 2, "servers 2 and 3 have no database, server 1 has an empty tree",
 		"if the ensemble is new and has "+
 			"ZooKeeper servers, put a file initialize into dataDir of servers 2 and 3 and restart them")

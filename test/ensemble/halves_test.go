@@ -61,9 +61,7 @@ func TestSplitAndJoined(t *testing.T) {
 		t.Parallel()
 		all, parts, kept := split(t, 3, 2)
 		before := all.held()
-		for _, node := range all.nodes {
-			node.Launch()
-		}
+		all.launchEach()
 		parts[0].keeps(kept[0])
 		for _, node := range parts[1].nodes {
 			all.answers(node)
@@ -141,9 +139,7 @@ func (c *chaos) unchanged(before map[int]map[string]string) {
 // stalls starts servers, of which none serves in the time in which the ensemble is watched.
 func (c *chaos) stalls() {
 	c.t.Helper()
-	for _, node := range c.nodes {
-		node.Launch()
-	}
+	c.launchEach()
 	for _, node := range c.nodes {
 		c.answers(node)
 	}

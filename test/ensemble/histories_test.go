@@ -150,16 +150,11 @@ func (s scene) withCopies(t *testing.T) (all *chaos, kept []string) {
 	kept = all.eras("old", 1)
 	all.end()
 	_, c := s.apart(all)
-	copies := map[*cluster.Node]string{}
-	for _, node := range c.nodes {
-		copies[node] = node.CopyData()
-	}
+	putBack := c.copies()
 	all.begin()
 	kept = append(kept, all.eras("since", 3)...)
 	all.end()
-	for node, dir := range copies {
-		node.PutData(dir)
-	}
+	putBack()
 	return all, kept
 }
 

@@ -132,13 +132,34 @@ func (c *chaos) killEach() {
 	}
 }
 
+// launchEach starts all servers at once, and waits for nothing.
+func (c *chaos) launchEach() {
+	c.t.Helper()
+	for _, node := range c.nodes {
+		node.Launch()
+	}
+}
+
+// copies copies the directories of all servers. When they have ended, putBack replaces the directories by the copies.
+func (c *chaos) copies() (putBack func()) {
+	c.t.Helper()
+	copies := map[*cluster.Node]string{}
+	for _, node := range c.nodes {
+		copies[node] = node.CopyData()
+	}
+	return func() {
+		c.t.Helper()
+		for node, dir := range copies {
+			node.PutData(dir)
+		}
+	}
+}
+
 // again kills all servers at once and starts them at once, and waits for nothing.
 func (c *chaos) again() {
 	c.t.Helper()
 	c.killEach()
-	for _, node := range c.nodes {
-		node.Launch()
-	}
+	c.launchEach()
 }
 
 // eras restarts all servers n times, each time with creates of its own. It returns what was acknowledged.
