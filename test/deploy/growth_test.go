@@ -73,8 +73,7 @@ func TestManifestsGrow(t *testing.T) {
 	}
 	serves := func(ids ...int) {
 		for _, id := range ids {
-			out, err := run(t, []string{asCommand + "=1"}, "warren", "health", "--wait", "40s", client[id])
-			require.NoError(t, err, out)
+			must.Do(run(t, []string{asCommand + "=1"}, "warren", "health", "--wait", "40s", client[id]))(t)
 		}
 	}
 	members := func(ids ...int) {

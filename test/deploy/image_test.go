@@ -76,27 +76,20 @@ func TestImageServes(t *testing.T) {
 	}
 	client := fmt.Sprintf("127.0.0.1:%d", ports[2])
 	server := start(t, env, im.command...)
-	out, err := run(t, env, "warren", "health", "--wait", "30s", client)
-	require.NoError(t, err, out)
-	require.Equal(t, client+": standalone\n", out)
+	serves := client + ": standalone\n"
+	require.Equal(t, serves, must.Do(run(t, env, "warren", "health", "--wait", "30s", client))(t))
 	check := append(slices.Clone(im.health), "--admin-port", "0", client)
-	out, err = run(t, env, check...)
-	require.NoError(t, err, out)
-	require.Equal(t, client+": standalone\n", out)
+	require.Equal(t, serves, must.Do(run(t, env, check...))(t))
 	require.FileExists(t, filepath.Join(root, "conf", "zoo.cfg"))
 	require.FileExists(t, filepath.Join(root, "data", "myid"))
 	require.DirExists(t, filepath.Join(root, "datalog", "version-2"))
 
-	out, err = run(t, env, "zkServer.sh", "status")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "Mode: standalone\n")
-	out, err = run(t, env, "zkCli.sh", "-server", client, "ls", "/")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "[zookeeper]")
+	require.Contains(t, must.Do(run(t, env, "zkServer.sh", "status"))(t), "Mode: standalone\n")
+	require.Contains(t, must.Do(run(t, env, "zkCli.sh", "-server", client, "ls", "/"))(t), "[zookeeper]")
 
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait(), "SIGTERM is an orderly stop")
-	out, err = run(t, env, append(check, "--timeout", "2s")...)
+	out, err := run(t, env, append(check, "--timeout", "2s")...)
 	require.Error(t, err, out)
 }
 
@@ -181,7 +174,7 @@ func run(t *testing.T, env []string, words ...string) (string, error) {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, errs.String())
+		err = fmt.Errorf("%w: %s%s", err, out, errs.String())
 	}
 	return string(out), err
 }

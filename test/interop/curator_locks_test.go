@@ -31,14 +31,7 @@ func (m *meeting) exclude(kind, path string, lock, try lock) {
 
 	_, err := try(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
-	granted := make(chan *recipes.Hold, 1)
-	go func() {
-		h, err := lock(m.ctx())
-		if err != nil {
-			m.Errorf("lock: %v", err)
-		}
-		granted <- h
-	}()
+	granted := m.waits(lock)
 	m.awaitChildren(path, 2)
 	require.Empty(m, granted)
 	m.java.do("", "unlock %s %s", kind, path)
@@ -133,14 +126,7 @@ func curatorSemaphore(m *meeting) {
 	m.java.do("true", "permit %s 2 try", m.root)
 	_, err := s.TryAcquire(m.ctx())
 	require.ErrorIs(m, err, recipes.ErrBusy)
-	granted := make(chan *recipes.Hold, 1)
-	go func() {
-		h, err := s.Acquire(m.ctx())
-		if err != nil {
-			m.Errorf("acquire: %v", err)
-		}
-		granted <- h
-	}()
+	granted := m.waits(s.Acquire)
 	m.awaitChildren(m.root+"/leases", 3)
 	require.Empty(m, granted)
 	m.java.do("", "return %s", m.root)
@@ -188,14 +174,7 @@ func curatorLeaderSelector(m *meeting) {
 	require.NoError(m, h.Release(m.ctx()))
 	m.java.do("leads", "selected %s 60000", m.root)
 	require.Equal(m, "java", must.Do(e.Leader(m.ctx()))(m).ID)
-	granted := make(chan *recipes.Hold, 1)
-	go func() {
-		h, err := e.Campaign(m.ctx())
-		if err != nil {
-			m.Errorf("campaign: %v", err)
-		}
-		granted <- h
-	}()
+	granted := m.waits(e.Campaign)
 	m.awaitChildren(m.root, 2)
 	require.Empty(m, granted)
 	m.java.do("", "deselect %s", m.root)

@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/must"
 )
@@ -114,6 +116,17 @@ func (m *meeting) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	m.Cleanup(cancel)
 	return ctx
+}
+
+// waits lets the client in Go wait for a lock.
+func (m *meeting) waits(lock func(context.Context) (*recipes.Hold, error)) <-chan *recipes.Hold {
+	granted := make(chan *recipes.Hold, 1)
+	go func() {
+		h, err := lock(m.ctx())
+		assert.NoError(m, err)
+		granted <- h
+	}()
+	return granted
 }
 
 // awaitChildren waits until a znode has n children.

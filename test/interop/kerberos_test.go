@@ -51,15 +51,14 @@ func startKerberos(t *testing.T, r *krb5.Realm, kind cluster.Kind, more map[stri
 }
 
 // javaByKerberos runs the client in Java with the sections of a JAAS file.
-func javaByKerberos(t *testing.T, r *krb5.Realm, classes, addr, jaas string, args ...string) (string, error) {
+func javaByKerberos(t *testing.T, r *krb5.Realm, classes, addr, jaas string, args ...string) string {
 	t.Helper()
 	all := append([]string{"-Xmx128m", "-Djava.security.krb5.conf=" + r.Conf,
 		"-Djava.security.auth.login.config=" + writeJAAS(t, jaas), "-cp", secureJars(classes), "Secure", addr},
 		args...)
 	cmd := exec.CommandContext(programContext(t), "java", all...)
 	cmd.Env = r.Env("")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return string(must.Output(t, cmd))
 }
 
 // TestJavaClientByKerberos lets the client in Java in by a keytab and by the tickets of kinit, under the names that
@@ -78,8 +77,7 @@ func TestJavaClientByKerberos(t *testing.T) {
 		"sasl:bob@EXAMPLE.COM\n":             cache("bob"),
 		"sasl:root@EXAMPLE.COM super:\n":     cache("root"),
 	} {
-		out, err := javaByKerberos(t, r, classes, node.Addr(), jaas)
-		require.NoError(t, err, out)
+		out := javaByKerberos(t, r, classes, node.Addr(), jaas)
 		require.Contains(t, out, "WHO ip:127.0.0.1 "+want)
 		require.Contains(t, out, "OK acl")
 	}
@@ -87,16 +85,13 @@ func TestJavaClientByKerberos(t *testing.T) {
 		"no section": "Other { };", "password": `Client { org.apache.zookeeper.server.auth.DigestLoginModule ` +
 			`required username="bob" password="x"; };`,
 	} {
-		out, err := javaByKerberos(t, r, classes, node.Addr(), jaas, "refused")
-		require.NoError(t, err, "%s: %s", name, out)
-		require.Contains(t, out, "OK refused", name)
+		require.Contains(t, javaByKerberos(t, r, classes, node.Addr(), jaas, "refused"), "OK refused", name)
 	}
 
 	mapped := startKerberos(t, r, cluster.Warren, map[string]string{"kerberos.removeRealmFromPrincipal": "true",
 		"kerberos.removeHostFromPrincipal": "true",
 		"security.auth_to_local":           "RULE:[2:$2](client.*)s/[.].*// DEFAULT"})
-	out, err := javaByKerberos(t, r, classes, mapped.Addr(), krb5Module("Client", app, "app/client.host"))
-	require.NoError(t, err, out)
+	out := javaByKerberos(t, r, classes, mapped.Addr(), krb5Module("Client", app, "app/client.host"))
 	require.Contains(t, out, "WHO ip:127.0.0.1 sasl:client\n")
 
 	wrong := writeJAAS(t, krb5Module("Server", r.AddService("HTTP/localhost"), "HTTP/localhost"))
@@ -104,8 +99,7 @@ func TestJavaClientByKerberos(t *testing.T) {
 		"authProvider.1":               "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
 		"sessionRequireClientSASLAuth": "true", "java.security.auth.login.config": wrong,
 		"java.security.krb5.conf": r.Conf}})
-	out, err = javaByKerberos(t, r, classes, other.Addr(), krb5Module("Client", app, "app/client.host"), "refused")
-	require.NoError(t, err, out)
+	out = javaByKerberos(t, r, classes, other.Addr(), krb5Module("Client", app, "app/client.host"), "refused")
 	require.Contains(t, out, "OK refused")
 	require.Contains(t, other.Log(), "the ticket is for")
 }

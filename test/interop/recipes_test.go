@@ -135,64 +135,59 @@ func TestCuratorRecipesAreDecoded(t *testing.T) {
 	one.do("", "mark /names/one")
 	two.do("", "mark /names/two")
 	of := func(path, kind string, members ...holder) { w.says(known{path, kind, members}) }
+	is := func(state, session, text string) holder { return holder{State: state, Session: session, Text: text} }
 	one.do("true", "lock mutex /c/first")
 	ip := w.decoded("/c/first").Members[0].Text // Curator writes the address of its machine
 	require.NotEmpty(t, ip)
 
 	one.do("true", "lock mutex /c/lock")
 	two.start("lock mutex /c/lock")
-	of("/c/lock", "lock", holder{State: "holds", Session: "one", Text: ip},
-		holder{State: "waits", Session: "two", Text: ip})
+	of("/c/lock", "lock", is("holds", "one", ip), is("waits", "two", ip))
 	one.do("", "unlock mutex /c/lock")
 	two.await("true")
-	of("/c/lock", "lock", holder{State: "holds", Session: "two", Text: ip})
+	of("/c/lock", "lock", is("holds", "two", ip))
 	one.do("", "revoke /c/lock")
-	of("/c/lock", "lock", holder{State: "holds", Session: "two", Text: "is asked to let go"})
+	of("/c/lock", "lock", is("holds", "two", "is asked to let go"))
 
 	one.do("true", "lock read /c/rw")
 	two.do("true", "lock read /c/rw")
-	of("/c/rw", "read/write lock", holder{State: "holds", Session: "one", Text: ip},
-		holder{State: "holds", Session: "two", Text: ip})
+	of("/c/rw", "read/write lock", is("holds", "one", ip), is("holds", "two", ip))
 	two.do("", "unlock read /c/rw")
 	two.start("lock write /c/rw")
-	of("/c/rw", "read/write lock", holder{State: "holds", Session: "one", Text: ip},
-		holder{State: "waits", Session: "two", Text: ip})
+	of("/c/rw", "read/write lock", is("holds", "one", ip), is("waits", "two", ip))
 	one.do("", "unlock read /c/rw")
 	two.await("true")
-	of("/c/rw", "read/write lock", holder{State: "holds", Session: "two", Text: ip})
+	of("/c/rw", "read/write lock", is("holds", "two", ip))
 
 	one.do("true", "lock multi /c/multi")
 	for _, part := range []string{"/c/multi/a", "/c/multi/b"} {
-		of(part, "lock", holder{State: "holds", Session: "one", Text: ip})
+		of(part, "lock", is("holds", "one", ip))
 	}
 
 	one.do("true", "permit /c/semaphore 1 wait")
-	of("/c/semaphore", "semaphore", holder{State: "holds", Session: "one", Text: ip})
+	of("/c/semaphore", "semaphore", is("holds", "one", ip))
 	two.start("permit /c/semaphore 1 wait")
-	of("/c/semaphore", "semaphore", holder{State: "holds", Session: "one", Text: ip},
-		holder{State: "waits", Session: "two", Text: ip})
+	of("/c/semaphore", "semaphore", is("holds", "one", ip), is("waits", "two", ip))
 	one.do("", "return /c/semaphore")
 	two.await("true")
-	of("/c/semaphore", "semaphore", holder{State: "holds", Session: "two", Text: ip})
+	of("/c/semaphore", "semaphore", is("holds", "two", ip))
 
 	one.do("", "latch /c/latch first")
 	one.do("true", "leads /c/latch 60000")
 	two.do("", "latch /c/latch second")
-	of("/c/latch", "election", holder{State: "leads", Session: "one", Text: "first"},
-		holder{State: "waits", Session: "two", Text: "second"})
+	of("/c/latch", "election", is("leads", "one", "first"), is("waits", "two", "second"))
 	one.do("", "resign /c/latch")
 	two.do("true", "leads /c/latch 60000")
-	of("/c/latch", "election", holder{State: "leads", Session: "two", Text: "second"})
+	of("/c/latch", "election", is("leads", "two", "second"))
 	one.do("", "select /c/selector first")
 	one.do("leads", "selected /c/selector 60000")
 	two.do("", "select /c/selector second")
-	of("/c/selector", "lock", holder{State: "holds", Session: "one", Text: "first"},
-		holder{State: "waits", Session: "two", Text: "second"})
+	of("/c/selector", "lock", is("holds", "one", "first"), is("waits", "two", "second"))
 
 	one.do("", "barrier /c/the-barrier set")
 	of("/c/the-barrier", "barrier", holder{State: "closed", Text: ip})
 	one.start("enter /c/double 2")
-	of("/c/double", "double barrier", holder{State: "waits", Session: "one", Text: ip})
+	of("/c/double", "double barrier", is("waits", "one", ip))
 	two.do("true", "enter /c/double 2")
 	one.await("true")
 	got := w.decoded("/c/double")
@@ -202,8 +197,7 @@ func TestCuratorRecipesAreDecoded(t *testing.T) {
 
 	one.do("", "join /c/group a 1")
 	two.do("", "join /c/group b 2")
-	of("/c/group", "group", holder{State: "member", Session: "one", Text: "1"},
-		holder{State: "member", Session: "two", Text: "2"})
+	of("/c/group", "group", is("member", "one", "1"), is("member", "two", "2"))
 
 	for _, item := range []string{"i1", "i2"} {
 		one.do("", "put queue /c/queue - %s", item)
