@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
@@ -47,7 +47,7 @@ type Sight struct {
 	Begins  bool // there is a file initialize
 }
 
-// look recovers the tree as a server does: the newest snapshot that loads, and the log behind it.
+// look recovers the tree as a server does.
 func look(t *testing.T, fsys vfs.FS, logDir string) (s Sight) {
 	t.Helper()
 	folders := []string{"/d/version-2", logDir + "/version-2"}
@@ -70,24 +70,13 @@ func look(t *testing.T, fsys vfs.FS, logDir string) (s Sight) {
 	if !s.data {
 		return s
 	}
-	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: folders[0], Warn: func(string, error) {}})
-	require.NoError(t, err)
-	defer store.Close()
-	metas, err := store.List()
-	require.NoError(t, err)
-	require.NotEmpty(t, metas, "a log without a snapshot")
-	loader := datatree.NewLoader(datatree.Config{})
-	_, err = store.Load(metas[0], loader)
-	require.NoError(t, err)
-	state, err := loader.Done(metas[0].Zxid)
-	require.NoError(t, err)
-	log := must.Do(wal.Open(wal.Options{FS: fsys, Dir: folders[1]}))(t)
-	_, err = log.Replay(state.LastZxid()+1, func(r *wal.Record) error {
-		_, _, err := state.Apply(r.Payload, nil, nil, false)
-		return err
-	})
-	require.NoError(t, errors.Join(err, log.Close()))
-	s.Last, s.Digest = state.LastZxid(), state.Digest()
+	found := must.Do(rebuild.Newest(&rebuild.Source{FS: fsys, Dir: folders[0], Foreign: true,
+		Snapshots: snapshot.View{FS: fsys, Dir: folders[0]},
+		Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
+			_, err := wal.Verify(wal.Options{FS: fsys, Dir: folders[1]}, from, fn)
+			return err
+		}}))(t)
+	s.Last, s.Digest = found.State.LastZxid(), found.State.Digest()
 	return s
 }
 
