@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -121,11 +122,9 @@ func BenchmarkReadStream(b *testing.B) {
 func TestLoadAllocations(t *testing.T) {
 	fs := newDir(t)
 	s := newStore(t, fs, Plain)
-	m, err := s.Write(1, newForest(20_000))
-	require.NoError(t, err)
+	m := must.Do(s.Write(1, newForest(20_000)))(t)
 	allocs := testing.AllocsPerRun(3, func() {
-		_, err := s.Load(m, Discard)
-		require.NoError(t, err)
+		must.Do(s.Load(m, Discard))(t)
 	})
 	require.Less(t, allocs, 60.0)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -39,8 +40,7 @@ func TestChain(t *testing.T) {
 		"the end itself is":        {0x100000005, 0x200000003, []proto.Zxid{0x100000009}, 0, "snapshot.200000003.gz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := NewChain(fs, dir, test.from, test.upTo)
-			require.NoError(t, err)
+			c := must.Do(NewChain(fs, dir, test.from, test.upTo))(t)
 			for _, z := range test.logged {
 				if err := c.Logged(z); err != nil {
 					require.Equal(t, c.Err(), err)
@@ -58,8 +58,7 @@ func TestChain(t *testing.T) {
 			require.ErrorContains(t, c.Err(), test.missing)
 		})
 	}
-	_, err := NewChain(fs, "/nowhere", 0, 0)
-	require.Error(t, err)
+	require.Error(t, must.Err(NewChain(fs, "/nowhere", 0, 0)))
 }
 
 func TestRemoveAboveAndBelow(t *testing.T) {
@@ -96,16 +95,13 @@ func TestWriteReplacesWhateverCompression(t *testing.T) {
 	for _, old := range compressions {
 		for _, now := range compressions {
 			fs := newDir(t)
-			_, err := newStore(t, fs, old).Write(0x77, sample(4).source())
-			require.NoError(t, err)
+			must.Do(newStore(t, fs, old).Write(0x77, sample(4).source()))(t)
 			put(t, fs, "snapshot.77.bak.gz", nil) // not ours
 			want := sample(9)
-			m, err := newStore(t, fs, now).Write(0x77, want.source())
-			require.NoError(t, err)
+			m := must.Do(newStore(t, fs, now).Write(0x77, want.source()))(t)
 			require.ElementsMatch(t, []string{m.Name, "snapshot.77.bak.gz"}, listed(t, fs))
 			var got state
-			_, err = newStore(t, fs, now).Load(m, &got)
-			require.NoError(t, err)
+			must.Do(newStore(t, fs, now).Load(m, &got))(t)
 			want.same(t, &got)
 		}
 	}

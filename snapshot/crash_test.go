@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -57,11 +58,9 @@ func eachCrash(
 func stored(t *testing.T, fs vfs.FS) (zxids []proto.Zxid, digests []int64) {
 	t.Helper()
 	s := newStore(t, fs, Plain)
-	metas, err := s.List()
-	require.NoError(t, err)
+	metas := must.Do(s.List())(t)
 	for _, m := range metas {
-		trailer, err := s.Load(m, Discard)
-		require.NoError(t, err)
+		trailer := must.Do(s.Load(m, Discard))(t)
 		zxids, digests = append(zxids, m.Zxid), append(digests, trailer.Digest)
 	}
 	require.Len(t, listed(t, fs), len(metas), "nothing else is there")
@@ -82,15 +81,13 @@ func TestCrashDuringWrite(t *testing.T) {
 				}
 				start := func() *vfs.Mem {
 					fs := newDir(t)
-					_, err := newStore(t, fs, c).Write(5, old.source())
-					require.NoError(t, err)
+					must.Do(newStore(t, fs, c).Write(5, old.source()))(t)
 					return fs
 				}
 				do := func(fs *vfs.Mem) {
 					s := newStore(t, fs, c)
 					s.syncBytes = 10000
-					_, err := s.Write(zxid, next.source())
-					require.NoError(t, err)
+					must.Do(s.Write(zxid, next.source()))(t)
 				}
 				eachCrash(t, start, do, func(t *testing.T, left *vfs.Mem, done bool) {
 					zxids, digests := stored(t, left)
@@ -116,14 +113,12 @@ func TestCrashDuringPrune(t *testing.T) {
 	start := func() *vfs.Mem {
 		fs := newDir(t)
 		for zxid := proto.Zxid(1); zxid <= 7; zxid++ {
-			_, err := newStore(t, fs, Plain).Write(zxid, sample(int(zxid)).source())
-			require.NoError(t, err)
+			must.Do(newStore(t, fs, Plain).Write(zxid, sample(int(zxid)).source()))(t)
 		}
 		return fs
 	}
 	do := func(fs *vfs.Mem) {
-		oldest, removed, err := newStore(t, fs, Plain).Prune(3)
-		require.NoError(t, err)
+		oldest, removed := must.Do2(newStore(t, fs, Plain).Prune(3))(t)
 		require.EqualValues(t, 5, oldest)
 		require.Equal(t, []string{"snapshot.1", "snapshot.2", "snapshot.3", "snapshot.4"}, removed)
 	}
@@ -147,8 +142,7 @@ func TestWriteFailsCleanly(t *testing.T) {
 				old := sample(3)
 				s := newStore(t, fs, c)
 				s.syncBytes = 5000
-				_, err := s.Write(5, old.source())
-				require.NoError(t, err)
+				must.Do(s.Write(5, old.source()))(t)
 				n := -1
 				var at vfs.Op
 				fs.Hook(func(op vfs.Op) error {
@@ -162,7 +156,7 @@ func TestWriteFailsCleanly(t *testing.T) {
 					}
 					return nil
 				})
-				_, err = s.Write(5, sample(300).source())
+				_, err := s.Write(5, sample(300).source())
 				fs.Hook(nil)
 				if n < nth {
 					require.NoError(t, err)
@@ -177,11 +171,9 @@ func TestWriteFailsCleanly(t *testing.T) {
 				}
 				require.ErrorContains(t, err, "snapshot: write snapshot.5")
 				var got state
-				metas, err := s.List()
-				require.NoError(t, err)
+				metas := must.Do(s.List())(t)
 				require.Len(t, metas, 1)
-				_, err = s.Load(metas[0], &got)
-				require.NoError(t, err)
+				must.Do(s.Load(metas[0], &got))(t)
 				old.same(t, &got)
 				require.Len(t, listed(t, fs), 1, at)
 				require.Empty(t, fs.OpenFiles())
@@ -202,13 +194,11 @@ func TestFullDisk(t *testing.T) {
 			fs.SetCapacity(1)
 		}
 		s := newStore(t, fs, Plain)
-		_, err := s.Write(1, want.source())
-		require.ErrorIs(t, err, vfs.ErrNoSpace)
+		require.ErrorIs(t, must.Err(s.Write(1, want.source())), vfs.ErrNoSpace)
 		require.Empty(t, listed(t, fs))
 		require.Zero(t, fs.Used())
 		fs.SetCapacity(0)
-		_, err = s.Write(1, want.source())
-		require.NoError(t, err)
+		must.Do(s.Write(1, want.source()))(t)
 	}
 }
 
@@ -263,8 +253,7 @@ func TestSyncsWhileWriting(t *testing.T) {
 	})
 	s := newStore(t, fs, Plain)
 	s.syncBytes = 1 << 20
-	m, err := s.Write(1, sample(60000).source())
-	require.NoError(t, err)
+	m := must.Do(s.Write(1, sample(60000).source()))(t)
 	require.GreaterOrEqual(t, int64(syncs), m.Size/(2<<20))
 	require.Less(t, largest, int64(2<<20), "bytes that one sync has to write")
 }
@@ -279,10 +268,8 @@ func TestCloseStopsWrite(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := s.Write(1, sample(60000).source())
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, must.Err(s.Write(1, sample(60000).source())), ErrClosed)
 	require.NoError(t, s.Close())
-	_, err = s.Write(2, sample(1).source())
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, must.Err(s.Write(2, sample(1).source())), ErrClosed)
 	require.Empty(t, listed(t, fs))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -16,8 +17,7 @@ import (
 func write(t testing.TB, s *state, c Compression) []byte {
 	t.Helper()
 	fs := newDir(t)
-	m, err := newStore(t, fs, c).Write(0x77, s.source())
-	require.NoError(t, err)
+	m := must.Do(newStore(t, fs, c).Write(0x77, s.source()))(t)
 	return contents(t, fs, m.Name)
 }
 
@@ -47,8 +47,7 @@ func TestEveryFlippedBitIsRefused(t *testing.T) {
 	for _, c := range compressions {
 		t.Run(c.testName(), func(t *testing.T) {
 			good := write(t, want, c)
-			trailer, err := loadBytes(t, good, c, Discard)
-			require.NoError(t, err)
+			trailer := must.Do(loadBytes(t, good, c, Discard))(t)
 			harmless := 0
 			for i := range good {
 				for bit := byte(1); bit != 0; bit <<= 1 {
@@ -225,8 +224,7 @@ func TestNegativeACLCountIsEmpty(t *testing.T) {
 	body := proto.AppendInt32(proto.AppendInt64([]byte{0, 0, 0, 0, 0, 0, 0, 1}, 4), -3)
 	body = append(append(append(body, make([]byte, 8)...), make([]byte, nodeFixed)...), terminator...)
 	var got state
-	_, err := loadBytes(t, raw(body), Plain, &got)
-	require.NoError(t, err)
+	must.Do(loadBytes(t, raw(body), Plain, &got))(t)
 	require.Equal(t, []aclEntry{{4, []proto.ACL{}}}, got.acls)
 }
 
@@ -301,8 +299,7 @@ func TestVerifyWantsParentsFirst(t *testing.T) {
 		"empty name":          {"", "/a", "/a/"},
 		"prefix is no parent": {"", "/ab", "/ab/c", "/a", "/a/c"},
 	} {
-		_, err := s.Write(1, tree(paths...).source())
-		require.NoError(t, err, name)
+		require.NoError(t, must.Err(s.Write(1, tree(paths...).source())), name)
 	}
 	for name, paths := range map[string][]string{
 		"no parent":           {"", "/a/b"},

@@ -34,8 +34,7 @@ func fuzzLoad(t *testing.T, b []byte, c Compression) {
 		return
 	}
 	var again state
-	_, err = s.Load(m, &again)
-	require.NoError(t, err)
+	must.Do(s.Load(m, &again))(t)
 	got.same(t, &again)
 }
 
@@ -47,8 +46,7 @@ func seeds(f *testing.F, c Compression) (files [][]byte) {
 		b := must.ReadFile(f, fixtures+path)
 		var packedBytes bytes.Buffer
 		z := packed(&packedBytes, c)
-		_, err := z.Write(b)
-		require.NoError(f, err)
+		must.Do(z.Write(b))(f)
 		require.NoError(f, z.Close())
 		files = append(files, packedBytes.Bytes())
 	}
@@ -116,19 +114,16 @@ func TestDecompressionBomb(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: 2, Dbid: -1}
-	_, err := z.Write(append(header.AppendTo(nil), 0x01, 0, 0, 0)) // 16 M sessions
-	require.NoError(t, err)
+	must.Do(z.Write(append(header.AppendTo(nil), 0x01, 0, 0, 0)))(t) // 16 M sessions
 	for range 64 {
-		_, err = z.Write(make([]byte, 1<<20))
-		require.NoError(t, err)
+		must.Do(z.Write(make([]byte, 1<<20)))(t)
 	}
 	require.NoError(t, z.Close())
 	require.Less(t, b.Len(), 1<<18)
 	fs := newDir(t)
 	put(t, fs, "snapshot.1.gz", b.Bytes())
 	require.Less(t, allocated(func() {
-		_, err := Load(fs, dir+"/snapshot.1.gz", Discard)
-		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorIs(t, must.Err(Load(fs, dir+"/snapshot.1.gz", Discard)), ErrCorrupt)
 	}), uint64(3<<20))
 }
 

@@ -18,8 +18,7 @@ import (
 func loadFixture(t *testing.T, path string) (*state, Trailer) {
 	t.Helper()
 	s := &state{}
-	trailer, err := Load(vfs.OS(), fixtures+path, s)
-	require.NoError(t, err)
+	trailer := must.Do(Load(vfs.OS(), fixtures+path, s))(t)
 	return s, trailer
 }
 
@@ -63,8 +62,7 @@ func TestGoldenCompressed(t *testing.T) {
 		_, c, _ := ParseName(filepath.Base(path))
 		fs := newDir(t)
 		s.lastZxid, s.digest = trailer.DigestZxid, trailer.Digest
-		m, err := newStore(t, fs, c).Write(0x3e, s.source())
-		require.NoError(t, err)
+		m := must.Do(newStore(t, fs, c).Write(0x3e, s.source()))(t)
 		ours := contents(t, fs, m.Name)
 		require.Equal(t, theirs[:header], ours[:header])
 		plainTheirs, plainOurs := unpackBytes(t, theirs, c), unpackBytes(t, ours, c)
@@ -80,8 +78,7 @@ func unpackBytes(t *testing.T, b []byte, c Compression) []byte {
 func rewrite(t *testing.T, s *state) []byte {
 	t.Helper()
 	fs := newDir(t)
-	m, err := newStore(t, fs, Plain).Write(1, s.source())
-	require.NoError(t, err)
+	m := must.Do(newStore(t, fs, Plain).Write(1, s.source()))(t)
 	return contents(t, fs, m.Name)
 }
 
@@ -137,8 +134,7 @@ func TestFixturesAsDecoded(t *testing.T) {
 						require.Equal(t, string(n.Data.B64), string(g.data))
 					}
 					require.Equal(t, n.ACL, g.acl)
-					owner, err := strconv.ParseUint(strings.TrimPrefix(n.EphemeralOwner, "0x"), 16, 64)
-					require.NoError(t, err)
+					owner := must.Do(strconv.ParseUint(strings.TrimPrefix(n.EphemeralOwner, "0x"), 16, 64))(t)
 					require.Equal(t, proto.StatPersisted{Czxid: proto.Zxid(n.Czxid), Mzxid: proto.Zxid(n.Mzxid),
 						Ctime: n.Ctime, Mtime: n.Mtime, Version: n.Version, Cversion: n.Cversion, Aversion: n.Aversion,
 						EphemeralOwner: proto.SessionID(owner), Pzxid: proto.Zxid(n.Pzxid)}, g.stat)

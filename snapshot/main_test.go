@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -159,18 +160,15 @@ func newDir(t testing.TB) *vfs.Mem {
 
 func newStore(t testing.TB, fs vfs.FS, c Compression) *Store {
 	t.Helper()
-	s, err := NewStore(Options{FS: fs, Dir: dir, Compression: c})
-	require.NoError(t, err)
+	s := must.Do(NewStore(Options{FS: fs, Dir: dir, Compression: c}))(t)
 	return s
 }
 
 // put creates a durable file.
 func put(t testing.TB, fs vfs.FS, name string, b []byte) {
 	t.Helper()
-	f, err := fs.Create(dir + "/" + name)
-	require.NoError(t, err)
-	_, err = f.Write(b)
-	require.NoError(t, err)
+	f := must.Do(fs.Create(dir + "/" + name))(t)
+	must.Do(f.Write(b))(t)
 	require.NoError(t, f.Sync())
 	require.NoError(t, f.Close())
 	require.NoError(t, fs.SyncDir(dir))
@@ -179,8 +177,7 @@ func put(t testing.TB, fs vfs.FS, name string, b []byte) {
 // contents returns a whole file.
 func contents(t testing.TB, fs vfs.FS, name string) []byte {
 	t.Helper()
-	b, err := vfs.ReadFile(fs, dir+"/"+name, 1<<30)
-	require.NoError(t, err)
+	b := must.Do(vfs.ReadFile(fs, dir+"/"+name, 1<<30))(t)
 	return b
 }
 

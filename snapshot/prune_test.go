@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -54,36 +55,31 @@ func pruneStore(t *testing.T, zxids ...proto.Zxid) (*Store, *vfs.Mem, *catalogue
 		Warn: func(name string, err error) { warned = append(warned, name+": "+err.Error()) }})
 	require.NoError(t, err)
 	for _, zxid := range zxids {
-		_, err := s.Write(zxid, sample(4).source())
-		require.NoError(t, err)
+		must.Do(s.Write(zxid, sample(4).source()))(t)
 	}
 	return s, fs, c, &warned
 }
 
 func listed(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	names, err := fs.List(dir)
-	require.NoError(t, err)
+	names := must.Do(fs.List(dir))(t)
 	return names
 }
 
 // The example of storage 9.
 func TestPrune(t *testing.T) {
 	s, fs, c, _ := pruneStore(t, 0x100, 0x200, 0x300, 0x400)
-	oldest, removed, err := s.Prune(3)
-	require.NoError(t, err)
+	oldest, removed := must.Do2(s.Prune(3))(t)
 	require.EqualValues(t, 0x200, oldest)
 	require.Equal(t, []string{"snapshot.100"}, removed)
 	require.Equal(t, []string{"snapshot.200", "snapshot.300", "snapshot.400"}, listed(t, fs))
 	require.NotContains(t, c.entries, "snapshot.100")
 
-	oldest, removed, err = s.Prune(5)
-	require.NoError(t, err)
+	oldest, removed = must.Do2(s.Prune(5))(t)
 	require.EqualValues(t, 0x200, oldest)
 	require.Empty(t, removed)
 
-	_, _, err = s.Prune(0)
-	require.ErrorContains(t, err, "cannot keep 0")
+	require.ErrorContains(t, must.Err2(s.Prune(0)), "cannot keep 0")
 }
 
 func TestPruneRemovesOldestFirstAndOnlySnapshots(t *testing.T) {
@@ -92,8 +88,7 @@ func TestPruneRemovesOldestFirstAndOnlySnapshots(t *testing.T) {
 		"snapshot.ffffffffffffffff", "snapshot.200", "log.1", "currentEpoch"} {
 		put(t, fs, name, []byte("not a snapshot"))
 	}
-	oldest, removed, err := s.Prune(1)
-	require.NoError(t, err)
+	oldest, removed := must.Do2(s.Prune(1))(t)
 	require.EqualValues(t, 0x100, oldest)
 	require.Equal(t, []string{"snapshot.2", "snapshot.3", "snapshot.4.gz", "snapshot.10", "snapshot.f0"}, removed)
 	require.Equal(t, []string{"currentEpoch", "log.1", "snapshot.100", "snapshot.200", "snapshot.5.tmp",
@@ -106,8 +101,7 @@ func TestPruneCountsOnlyWhatVerifies(t *testing.T) {
 	require.NoError(t, fs.Flip(dir+"/snapshot.5", 50, 1))
 	require.NoError(t, fs.Flip(dir+"/snapshot.3", 50, 1))
 	clear(c.entries) // a server that has lost its meta.db
-	oldest, removed, err := s.Prune(2)
-	require.NoError(t, err)
+	oldest, removed := must.Do2(s.Prune(2))(t)
 	require.EqualValues(t, 2, oldest)
 	require.Equal(t, []string{"snapshot.1"}, removed)
 	require.Len(t, *warned, 2)
@@ -118,7 +112,7 @@ func TestPruneCountsOnlyWhatVerifies(t *testing.T) {
 		require.NoError(t, fs.Flip(dir+"/"+name, 50, 1))
 		delete(c.entries, name)
 	}
-	_, removed, err = s.Prune(1)
+	_, removed, err := s.Prune(1)
 	require.ErrorIs(t, err, ErrNone)
 	require.Empty(t, removed)
 	require.Len(t, listed(t, fs), 4)
@@ -135,8 +129,7 @@ func TestPruneTrustsTheCatalogue(t *testing.T) {
 			}
 			return nil
 		})
-		_, _, err := s.Prune(3)
-		require.NoError(t, err)
+		must.Do2(s.Prune(3))(t)
 		fs.Hook(nil)
 		return int(whole)
 	}
@@ -145,8 +138,7 @@ func TestPruneTrustsTheCatalogue(t *testing.T) {
 	require.Positive(t, opens())
 	require.Zero(t, opens())
 
-	metas, err := s.List()
-	require.NoError(t, err)
+	metas := must.Do(s.List())(t)
 	for _, m := range metas {
 		require.True(t, m.Verified)
 		require.Equal(t, c.entries[m.Name], sums{m.Size, m.Checksum})
@@ -158,15 +150,12 @@ func TestCatalogueFailure(t *testing.T) {
 	s, fs, c, warned := pruneStore(t, 1, 2)
 	clear(c.entries)
 	c.err = errors.New("disk full")
-	metas, err := s.List()
-	require.NoError(t, err)
+	metas := must.Do(s.List())(t)
 	for _, m := range metas {
-		_, err = s.Load(m, Discard)
-		require.NoError(t, err)
+		must.Do(s.Load(m, Discard))(t)
 		require.NoError(t, s.Verify(m))
 	}
-	_, removed, err := s.Prune(1)
-	require.NoError(t, err)
+	_, removed := must.Do2(s.Prune(1))(t)
 	require.Len(t, removed, 1)
 	require.Equal(t, []string{"snapshot.2"}, listed(t, fs))
 	require.Contains(t, *warned, "snapshot.1: disk full")
@@ -188,10 +177,7 @@ func TestPruneFails(t *testing.T) {
 func TestWriteFailsWithoutItsCatalogue(t *testing.T) {
 	s, _, c, _ := pruneStore(t, 5)
 	c.err = vfs.ErrNoSpace
-	_, err := s.Write(6, sample(4).source())
-	require.ErrorIs(t, err, vfs.ErrNoSpace)
+	require.ErrorIs(t, must.Err(s.Write(6, sample(4).source())), vfs.ErrNoSpace)
 	c.err = nil
-	m, err := s.Write(6, sample(4).source())
-	require.NoError(t, err)
-	require.Contains(t, c.entries, m.Name)
+	require.Contains(t, c.entries, must.Do(s.Write(6, sample(4).source()))(t).Name)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestWriteThenLoad(t *testing.T) {
@@ -16,15 +17,13 @@ func TestWriteThenLoad(t *testing.T) {
 				fs := newDir(t)
 				s := newStore(t, fs, c)
 				want := sample(n)
-				m, err := s.Write(0x500000005, want.source())
-				require.NoError(t, err)
+				m := must.Do(s.Write(0x500000005, want.source()))(t)
 				require.Equal(t, FileName(0x500000005, c), m.Name)
 				require.True(t, m.Verified)
 				require.EqualValues(t, len(contents(t, fs, m.Name)), m.Size)
 
 				var got state
-				trailer, err := s.Load(m, &got)
-				require.NoError(t, err)
+				trailer := must.Do(s.Load(m, &got))(t)
 				want.same(t, &got)
 				require.Equal(t, Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2,
 					Digest: want.digest, HasLastZxid: true, LastZxid: want.lastZxid}, trailer)
@@ -40,12 +39,10 @@ func TestLoadInChunksOfAnySize(t *testing.T) {
 	want := sample(60)
 	want.nodes[10].data = make([]byte, 3000)
 	for _, c := range compressions {
-		m, err := newStore(t, fs, c).Write(1, want.source())
-		require.NoError(t, err)
+		m := must.Do(newStore(t, fs, c).Write(1, want.source()))(t)
 		for chunk := 1; chunk < 700; chunk += 1 + chunk/20 {
 			var got state
-			_, _, err := load(fs, dir+"/"+m.Name, &got, chunk)
-			require.NoError(t, err, "chunk %d", chunk)
+			require.NoError(t, must.Err2(load(fs, dir+"/"+m.Name, &got, chunk)), "chunk %d", chunk)
 			want.same(t, &got)
 		}
 	}
@@ -80,8 +77,7 @@ func TestListNewestFirst(t *testing.T) {
 	} {
 		put(t, fs, name, b)
 	}
-	metas, err := newStore(t, fs, Plain).List()
-	require.NoError(t, err)
+	metas := must.Do(newStore(t, fs, Plain).List())(t)
 	var got []string
 	for _, m := range metas {
 		got = append(got, m.Zxid.String()+" "+m.Name)
@@ -126,8 +122,7 @@ func TestNewStoreRemovesOnlyItsOwnLeftovers(t *testing.T) {
 func TestOptions(t *testing.T) {
 	_, err := NewStore(Options{FS: newDir(t), Dir: dir, Compression: "zip"})
 	require.ErrorContains(t, err, `unknown compression "zip"`)
-	_, err = NewStore(Options{FS: newDir(t), Dir: "/nowhere"})
-	require.ErrorContains(t, err, "/nowhere")
+	require.ErrorContains(t, must.Err(NewStore(Options{FS: newDir(t), Dir: "/nowhere"})), "/nowhere")
 }
 
 // Without the last section a file is what a server before 3.9 writes.
@@ -136,15 +131,11 @@ func TestWriteWithoutLastZxid(t *testing.T) {
 		t.Run(c.testName(), func(t *testing.T) {
 			fs := newDir(t)
 			want := sample(50)
-			whole, err := newStore(t, fs, Plain).Write(6, want.source())
-			require.NoError(t, err)
-			s, err := NewStore(Options{FS: fs, Dir: dir, Compression: c, OmitLastZxid: true})
-			require.NoError(t, err)
-			m, err := s.Write(7, want.source())
-			require.NoError(t, err)
+			whole := must.Do(newStore(t, fs, Plain).Write(6, want.source()))(t)
+			s := must.Do(NewStore(Options{FS: fs, Dir: dir, Compression: c, OmitLastZxid: true}))(t)
+			m := must.Do(s.Write(7, want.source()))(t)
 			var got state
-			trailer, err := s.Load(m, &got)
-			require.NoError(t, err)
+			trailer := must.Do(s.Load(m, &got))(t)
 			want.same(t, &got)
 			require.Equal(t,
 				Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2, Digest: want.digest}, trailer)

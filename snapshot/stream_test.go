@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The closing word of the quorum protocol, and what follows it, is still there for the caller.
@@ -28,9 +30,7 @@ func TestStreamStopsBehindTheTerminator(t *testing.T) {
 			var got state
 			require.NoError(t, ReadStream(r, &got), name)
 			want.same(t, &got)
-			rest, err := io.ReadAll(r)
-			require.NoError(t, err)
-			require.Equal(t, "BenWasHere", string(rest), name)
+			require.Equal(t, "BenWasHere", string(must.ReadAll(t, r)), name)
 		}
 	}
 }

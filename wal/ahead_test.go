@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -174,18 +175,14 @@ func TestFreshLogAppendsAtOnce(t *testing.T) {
 	for tries := 1; best >= time.Second; tries++ { // the disk may be busy
 		require.LessOrEqual(t, tries, 20, "%v was the best", best)
 		dir := t.TempDir()
-		l, err := Open(Options{FS: vfs.OS(), Dir: dir, PreallocSize: zookeeperPrealloc})
-		require.NoError(t, err)
-		_, err = l.Replay(1, nil)
-		require.NoError(t, err)
+		l := must.Do(Open(Options{FS: vfs.OS(), Dir: dir, PreallocSize: zookeeperPrealloc}))(t)
+		must.Do(l.Replay(1, nil))(t)
 		began := time.Now()
 		add(t, l, 1, 1, 100)
 		require.NoError(t, l.Sync())
 		best = min(best, time.Since(began))
 		require.NoError(t, l.Close())
-		files, err := vfs.OS().List(dir)
-		require.NoError(t, err)
-		require.Equal(t, []string{"log.1"}, files)
+		require.Equal(t, []string{"log.1"}, must.Do(vfs.OS().List(dir))(t))
 	}
 	t.Logf("first append and sync took %v", best)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -97,8 +98,7 @@ func requireJavaReads(t testing.TB, m *vfs.Mem) {
 	for _, name := range names(t, m) {
 		require.True(t, strings.HasPrefix(name, filePrefix) || strings.HasPrefix(name, tempPrefix), name)
 	}
-	segments, err := listSegments(&Options{FS: m, Dir: dir})
-	require.NoError(t, err)
+	segments := must.Do(listSegments(&Options{FS: m, Dir: dir}))(t)
 	prev := proto.Zxid(-1)
 	for _, s := range segments {
 		for i, z := range javaReads(t, readFile(t, m, s.name)) {

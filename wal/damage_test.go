@@ -114,8 +114,7 @@ func TestFixtures(t *testing.T) {
 			dir := copyFixture(t, c.name)
 			from := max(c.from, 1)
 			var zxids []proto.Zxid
-			l, err := Open(Options{FS: vfs.OS(), Dir: dir})
-			require.NoError(t, err)
+			l := must.Do(Open(Options{FS: vfs.OS(), Dir: dir}))(t)
 			last, err := l.Replay(from, func(r *Record) error {
 				zxids = append(zxids, r.Zxid)
 				return nil
@@ -135,10 +134,8 @@ func TestFixtures(t *testing.T) {
 			require.Equal(t, expectedLast(t, c.name), last)
 			add(t, l, last+1, last+2, 10)
 			require.NoError(t, l.Close())
-			_, err = os.Stat(filepath.Join(dir, "log."+strconv.FormatInt(int64(last+1), 16)))
-			require.NoError(t, err)
-			r, err := Verify(Options{FS: vfs.OS(), Dir: dir}, from, nil)
-			require.NoError(t, err)
+			must.Do(os.Stat(filepath.Join(dir, "log."+strconv.FormatInt(int64(last+1), 16))))(t)
+			r := must.Do(Verify(Options{FS: vfs.OS(), Dir: dir}, from, nil))(t)
 			require.Equal(t, last+2, r.Last)
 			require.Empty(t, r.Repairs)
 		})
@@ -159,8 +156,7 @@ func expectedLast(t testing.TB, name string) proto.Zxid {
 	require.NoError(t, json.Unmarshal(b, &expected))
 	switch v := expected.LastZxid.(type) {
 	case string:
-		z, err := strconv.ParseInt(strings.TrimPrefix(v, "0x"), 16, 64)
-		require.NoError(t, err)
+		z := must.Do(strconv.ParseInt(strings.TrimPrefix(v, "0x"), 16, 64))(t)
 		return proto.Zxid(z)
 	case float64:
 		return proto.Zxid(v)

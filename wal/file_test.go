@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestScan(t *testing.T) {
@@ -44,8 +45,7 @@ func TestScanLastWithoutHeader(t *testing.T) {
 	m := newMem(t)
 	for _, size := range []int64{0, 1, headerSize - 1, headerSize} {
 		writeFile(t, m, "log.3", fileHeader()[:size])
-		got, err := ScanLast(m, dir+"/log.3", 1, nil)
-		require.NoError(t, err)
+		got := must.Do(ScanLast(m, dir+"/log.3", 1, nil))(t)
 		want := FileSummary{Size: size, IsTorn: size > 0 && size < headerSize}
 		if size == headerSize {
 			want.End = headerSize
@@ -59,8 +59,7 @@ func TestNeeded(t *testing.T) {
 	for _, name := range []string{"log.9", "log.a1", "log.20", "log.20.bak", "snapshot.1"} {
 		writeFile(t, m, name, nil)
 	}
-	names, err := Names(m, dir)
-	require.NoError(t, err)
+	names := must.Do(Names(m, dir))(t)
 	require.Equal(t, []string{"log.9", "log.20", "log.a1"}, names)
 	for from, first := range map[proto.Zxid]int{1: 0, 9: 0, 0x1f: 0, 0x20: 1, 0xa0: 1, 0xa1: 2, 0xffff: 2} {
 		require.Equal(t, names[first:], Needed(names, from), "%v", from)

@@ -37,8 +37,7 @@ func FuzzReplay(f *testing.F) {
 		runtime.ReadMemStats(&after)
 		require.LessOrEqual(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10+8*len(b)))
 
-		l, err := Open(o)
-		require.NoError(t, err)
+		l := must.Do(Open(o))(t)
 		var zxids []proto.Zxid
 		last, err := l.Replay(1, func(r *Record) error {
 			zxids = append(zxids, r.Zxid)

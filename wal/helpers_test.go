@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -55,8 +56,7 @@ func batch(first, last proto.Zxid, size int) []byte {
 // open opens and replays a log, collecting the zxids of its records.
 func open(t testing.TB, o Options, from proto.Zxid) (*Log, []proto.Zxid) {
 	t.Helper()
-	l, zxids, err := tryOpen(t, o, from)
-	require.NoError(t, err)
+	l, zxids := must.Do2(tryOpen(t, o, from))(t)
 	return l, zxids
 }
 
@@ -108,16 +108,14 @@ func (l *Log) Room() int64 {
 // locate is Locate of a log that can be read.
 func locate(t testing.TB, l *Log, z proto.Zxid) (Place, bool) {
 	t.Helper()
-	p, ok, err := l.Locate(z)
-	require.NoError(t, err)
+	p, ok := must.Do2(l.Locate(z))(t)
 	return p, ok
 }
 
 // purge is Purge that succeeds.
 func purge(t testing.TB, l *Log, oldest proto.Zxid) (removed []string) {
 	t.Helper()
-	removed, err := l.Purge(oldest)
-	require.NoError(t, err)
+	removed = must.Do(l.Purge(oldest))(t)
 	return removed
 }
 
@@ -131,17 +129,14 @@ func span(first, last proto.Zxid) []proto.Zxid {
 
 func readFile(t testing.TB, fsys vfs.FS, name string) []byte {
 	t.Helper()
-	b, err := vfs.ReadFile(fsys, filepath.Join(dir, name), 1<<30)
-	require.NoError(t, err)
+	b := must.Do(vfs.ReadFile(fsys, filepath.Join(dir, name), 1<<30))(t)
 	return b
 }
 
 func writeFile(t testing.TB, fsys vfs.FS, name string, b []byte) {
 	t.Helper()
-	f, err := fsys.Create(filepath.Join(dir, name))
-	require.NoError(t, err)
-	_, err = f.Write(b)
-	require.NoError(t, err)
+	f := must.Do(fsys.Create(filepath.Join(dir, name)))(t)
+	must.Do(f.Write(b))(t)
 	require.NoError(t, f.Sync())
 	require.NoError(t, f.Close())
 	require.NoError(t, fsys.SyncDir(dir))
@@ -158,8 +153,7 @@ func logFile(parts ...[]byte) []byte {
 
 func names(t testing.TB, fsys vfs.FS) []string {
 	t.Helper()
-	names, err := fsys.List(dir)
-	require.NoError(t, err)
+	names := must.Do(fsys.List(dir))(t)
 	return names
 }
 

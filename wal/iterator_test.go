@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // drain reads all that is there now.
@@ -26,8 +27,7 @@ func drain(t testing.TB, it *Iterator) (zxids []proto.Zxid) {
 
 func records(t testing.TB, l *Log, from proto.Zxid) *Iterator {
 	t.Helper()
-	it, err := l.Records(from)
-	require.NoError(t, err)
+	it := must.Do(l.Records(from))(t)
 	return it
 }
 
@@ -77,22 +77,19 @@ func TestRecordsThatAreGone(t *testing.T) {
 	m := newMem(t)
 	l := rolled(t, Options{FS: m, Dir: dir})
 	purge(t, l, 5)
-	_, err := l.Records(3)
-	require.ErrorIs(t, err, ErrGap)
+	require.ErrorIs(t, must.Err(l.Records(3)), ErrGap)
 	it := records(t, l, 4)
 	require.NoError(t, l.Sync())
 	require.Equal(t, span(4, 9), drain(t, it))
 	require.NoError(t, it.Close())
 	require.NoError(t, l.Reset(100))
-	_, err = l.Records(9)
-	require.ErrorIs(t, err, ErrGap)
+	require.ErrorIs(t, must.Err(l.Records(9)), ErrGap)
 	it = records(t, l, 101)
 	add(t, l, 101, 102, 1)
 	require.NoError(t, l.Sync())
 	require.Equal(t, span(101, 102), drain(t, it))
 	require.NoError(t, it.Close())
-	_, err = it.Next()
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, must.Err(it.Next()), ErrClosed)
 	require.NoError(t, l.Close())
 }
 
@@ -104,12 +101,9 @@ func TestRecordsOverAGap(t *testing.T) {
 	l, _ := open(t, Options{FS: m, Dir: dir}, 9)
 	it := records(t, l, 2)
 	for z := proto.Zxid(2); z <= 3; z++ {
-		r, err := it.Next()
-		require.NoError(t, err)
-		require.Equal(t, z, r.Zxid)
+		require.Equal(t, z, must.Do(it.Next())(t).Zxid)
 	}
-	_, err := it.Next()
-	require.ErrorIs(t, err, ErrGap)
+	require.ErrorIs(t, must.Err(it.Next()), ErrGap)
 	require.NoError(t, it.Close())
 	require.NoError(t, l.Close())
 }
@@ -119,8 +113,7 @@ func TestPurgeWaitsForIterators(t *testing.T) {
 	l := rolled(t, Options{FS: m, Dir: dir})
 	require.NoError(t, l.Sync())
 	it := records(t, l, 2)
-	_, err := it.Next()
-	require.NoError(t, err)
+	must.Do(it.Next())(t)
 	require.Empty(t, purge(t, l, 9))
 	require.Equal(t, span(3, 9), drain(t, it))
 	require.Equal(t, []string{"log.1", "log.4"}, purge(t, l, 9))
@@ -133,11 +126,9 @@ func TestTruncateEndsIterators(t *testing.T) {
 	l := rolled(t, Options{FS: m, Dir: dir})
 	require.NoError(t, l.Sync())
 	it := records(t, l, 2)
-	_, err := it.Next()
-	require.NoError(t, err)
+	must.Do(it.Next())(t)
 	require.NoError(t, l.Truncate(8))
-	_, err = it.Next()
-	require.ErrorIs(t, err, ErrTruncated)
+	require.ErrorIs(t, must.Err(it.Next()), ErrTruncated)
 	require.NoError(t, it.Close())
 	require.NoError(t, l.Close())
 }

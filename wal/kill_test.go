@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -28,8 +29,7 @@ func TestKill(t *testing.T) {
 	for range 4 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), "WAL_KILL_DIR="+dir)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
+		out := must.Do(cmd.StdoutPipe())(t)
 		require.NoError(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		for n := rng.IntN(300); n >= 0 && lines.Scan(); n-- {
@@ -42,7 +42,7 @@ func TestKill(t *testing.T) {
 		require.Error(t, cmd.Wait())
 
 		var zxids []proto.Zxid
-		_, err = Verify(Options{FS: vfs.OS(), Dir: dir}, 1, func(r *Record) error {
+		_, err := Verify(Options{FS: vfs.OS(), Dir: dir}, 1, func(r *Record) error {
 			zxids = append(zxids, r.Zxid)
 			return nil
 		})

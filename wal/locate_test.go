@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestLocate(t *testing.T) {
@@ -24,11 +25,8 @@ func TestLocate(t *testing.T) {
 		}
 		require.Equal(t, next, p.Next, z)
 		require.Positive(t, p.Rest)
-		it, err := l.Records(z)
-		require.NoError(t, err)
-		r, err := it.Next()
-		require.NoError(t, err)
-		require.Equal(t, r.Payload, p.Txn)
+		it := must.Do(l.Records(z))(t)
+		require.Equal(t, must.Do(it.Next())(t).Payload, p.Txn)
 		it.Close()
 	}
 	p, ok := locate(t, l, last+100)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -156,8 +157,7 @@ func TestSyncOfZerosDoesNotHideAFailure(t *testing.T) {
 	errDisk := errors.New("disk")
 	m := newMem(t)
 	o := Options{FS: m, Dir: dir, PreallocSize: 1}.withDefaults()
-	x, err := newExtent(&o, tempNew)
-	require.NoError(t, err)
+	x := must.Do(newExtent(&o, tempNew))(t)
 	m.FailNth(vfs.OpSync, 0, errDisk)
 	require.ErrorIs(t, x.spare.Sync(), errDisk)
 	require.ErrorIs(t, x.file.Sync(), errDisk)
@@ -166,8 +166,7 @@ func TestSyncOfZerosDoesNotHideAFailure(t *testing.T) {
 }
 
 func TestUseBeforeReplayPanics(t *testing.T) {
-	l, err := Open(Options{FS: newMem(t), Dir: dir})
-	require.NoError(t, err)
+	l := must.Do(Open(Options{FS: newMem(t), Dir: dir}))(t)
 	require.Panics(t, func() { _ = l.Append(batch(1, 1, 1), 1, 1) })
 	require.NoError(t, l.Close())
 	require.NoError(t, l.Close())
@@ -232,12 +231,10 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, l.Roll())
 	require.NoError(t, l.Roll(), "an empty file is not rolled")
 	add(t, l, 3, 3, 0)
-	files, err := l.Files()
-	require.NoError(t, err)
 	require.Equal(t, []FileInfo{
 		{Name: "log.1", First: 1, Size: headerSize + 2*(recordMin+10)},
 		{Name: "log.3", First: 3, Size: headerSize + recordMin},
-	}, files)
+	}, must.Do(l.Files())(t))
 	require.NoError(t, l.Close())
 }
 
@@ -277,15 +274,13 @@ func TestOpenRefusesAmbiguousNames(t *testing.T) {
 	_, zxids := openAndClose(t, m, 10)
 	require.Equal(t, span(10, 11), zxids, "a copy beside the file is ignored")
 	writeFile(t, m, "log.0A", logFile(batch(10, 11, 1)))
-	_, err := Open(Options{FS: m, Dir: dir})
-	require.ErrorIs(t, err, ErrName)
+	require.ErrorIs(t, must.Err(Open(Options{FS: m, Dir: dir})), ErrName)
 	require.NoError(t, m.Remove(dir+"/log.0A"))
 	writeFile(t, m, "log.c.fixed", logFile(batch(12, 13, 1)))
-	_, err = Open(Options{FS: m, Dir: dir})
+	_, err := Open(Options{FS: m, Dir: dir})
 	require.ErrorIs(t, err, ErrName)
 	require.ErrorContains(t, err, "log.c.fixed")
-	_, err = Open(Options{FS: m, Dir: "/none"})
-	require.Error(t, err)
+	require.Error(t, must.Err(Open(Options{FS: m, Dir: "/none"})))
 }
 
 // TestLogUnderAnotherName refuses files that do not begin with the txns in their names. Behind a last one that ends

@@ -38,8 +38,7 @@ func TestRepeatedTxns(t *testing.T) {
 			for name, b := range c.files {
 				writeFile(t, m, name, b)
 			}
-			report, err := Verify(Options{FS: m, Dir: dir}, c.from, nil)
-			require.NoError(t, err)
+			report := must.Do(Verify(Options{FS: m, Dir: dir}, c.from, nil))(t)
 			require.Len(t, report.Repeated, c.words)
 			require.Empty(t, report.Repairs)
 			l, zxids := open(t, Options{FS: m, Dir: dir}, c.from)
@@ -52,12 +51,9 @@ func TestRepeatedTxns(t *testing.T) {
 			next := e2 + c.last + 1
 			require.NoError(t, l.Append(batch(next, next, 20), next, next))
 			require.NoError(t, l.Sync())
-			it, err := l.Records(c.from)
-			require.NoError(t, err)
+			it := must.Do(l.Records(c.from))(t)
 			for _, z := range append(want, next) {
-				r, err := it.Next()
-				require.NoError(t, err)
-				require.Equal(t, z, r.Zxid)
+				require.Equal(t, z, must.Do(it.Next())(t).Zxid)
 			}
 			it.Close()
 			p, ok := locate(t, l, e2+7)
@@ -119,8 +115,7 @@ func TestRepeatedByZooKeeper(t *testing.T) {
 	require.Len(t, zxids, 14)
 	require.Equal(t, []proto.Zxid{first, first + 13}, []proto.Zxid{zxids[0], zxids[13]})
 	require.Equal(t, []string{dir + "/" + name + " repeats 12 txns, which do not count"}, report.Repeated)
-	sum, err := Scan(m, filepath.Join(dir, name), func(*Record) error { return nil })
-	require.NoError(t, err)
+	sum := must.Do(Scan(m, filepath.Join(dir, name), func(*Record) error { return nil }))(t)
 	require.Equal(t, 12, sum.Repeated)
 	require.Equal(t, 26, sum.Records)
 	require.Equal(t, first+13, sum.Last)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -234,10 +235,8 @@ func TestReplayMakesDurable(t *testing.T) {
 	require.NoError(t, killed.Close())
 
 	m = newMem(t)
-	f, err := m.Create(dir + "/log.1")
-	require.NoError(t, err)
-	_, err = f.Write(logFile(batch(1, 3, 300)))
-	require.NoError(t, err)
+	f := must.Do(m.Create(dir + "/log.1"))(t)
+	must.Do(f.Write(logFile(batch(1, 3, 300))))(t)
 	require.NoError(t, f.Close())
 	openAndClose(t, m, 1)
 	_, zxids = openAndClose(t, m.CrashClone(rng, vfs.CrashOptions{}), 1)
@@ -249,9 +248,8 @@ var errStop = errors.New("stop")
 func TestReplayHandsErrorsOn(t *testing.T) {
 	m := newMem(t)
 	writeFile(t, m, "log.1", logFile(batch(1, 3, 8)))
-	l, err := Open(Options{FS: m, Dir: dir})
-	require.NoError(t, err)
-	_, err = l.Replay(1, func(r *Record) error {
+	l := must.Do(Open(Options{FS: m, Dir: dir}))(t)
+	_, err := l.Replay(1, func(r *Record) error {
 		if r.Zxid == 2 {
 			return errStop
 		}
@@ -277,8 +275,7 @@ func TestReplayOfALengthThatIsNotTrue(t *testing.T) {
 	writeFile(t, m, "log.1", b)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Verify(Options{FS: m, Dir: dir}, 1, nil)
-	require.NoError(t, err)
+	must.Do(Verify(Options{FS: m, Dir: dir}, 1, nil))(t)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20))
 }

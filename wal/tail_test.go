@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -106,9 +107,7 @@ func TestDamageFarBehind(t *testing.T) {
 		require.ErrorContains(t, err, "txn 0x4 stands behind it")
 
 		writeFile(t, m, "log.1", join(good, []byte{1}, pad(n)))
-		r, err := Verify(Options{FS: m, Dir: dir}, 1, nil)
-		require.NoError(t, err)
-		require.Len(t, r.Repairs, 1)
+		require.Len(t, must.Do(Verify(Options{FS: m, Dir: dir}, 1, nil))(t).Repairs, 1)
 	}
 }
 

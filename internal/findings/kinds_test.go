@@ -27,8 +27,7 @@ func made(t *testing.T) map[string]map[Severity]bool {
 		if !ok || lit.Kind != token.STRING {
 			return
 		}
-		name, err := strconv.Unquote(lit.Value)
-		require.NoError(t, err)
+		name := must.Do(strconv.Unquote(lit.Value))(t)
 		if all[name] == nil {
 			all[name] = map[Severity]bool{}
 		}
@@ -43,8 +42,7 @@ func made(t *testing.T) map[string]map[Severity]bool {
 			continue
 		}
 		text := must.ReadFile(t, name)
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		require.NoError(t, err)
+		file := must.Do(parser.ParseFile(token.NewFileSet(), name, text, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:

@@ -41,11 +41,9 @@ func TestListen(t *testing.T) {
 func TestConnectionHasPort(t *testing.T) {
 	ln := must.Listen(t)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
-	c, err := dialer.DialContext(context.Background(), "tcp", ln.Addr().String())
-	require.NoError(t, err)
+	c := must.Do(dialer.DialContext(context.Background(), "tcp", ln.Addr().String()))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	_, err = Listen("tcp", c.LocalAddr().String())
-	require.ErrorContains(t, err, fmt.Sprintf("(pid %d)", os.Getpid()))
+	require.ErrorContains(t, must.Err(Listen("tcp", c.LocalAddr().String())), fmt.Sprintf("(pid %d)", os.Getpid()))
 }
 
 func TestOtherErrors(t *testing.T) {
@@ -90,8 +88,7 @@ func TestHolderOf(t *testing.T) {
 // A file that this process has locked is locked in its name; one that it has only opened is not.
 func TestLockHolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
-	f, err := os.Create(file)
-	require.NoError(t, err)
+	f := must.Do(os.Create(file))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	_, ok := LockedBy(file)
 	require.False(t, ok)
@@ -107,8 +104,7 @@ func TestLockHolder(t *testing.T) {
 
 	// The list of locks has 0 for a process of another container.
 	proc := t.TempDir()
-	info, err := os.Stat(file)
-	require.NoError(t, err)
+	info := must.Do(os.Stat(file))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(proc, "locks"), []byte(fmt.Sprintf(
 		"1: POSIX  ADVISORY  WRITE 7 00:01:%[1]d 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 00:01:%[1]d 0 EOF\n",
 		info.Sys().(*syscall.Stat_t).Ino)), 0o600))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 const sampleJAAS = `
@@ -35,43 +37,31 @@ Own { com.example.Login required; };
 `
 
 func TestJAAS(t *testing.T) {
-	j, err := ParseJAAS([]byte(sampleJAAS))
-	require.NoError(t, err)
+	j := must.Do(ParseJAAS([]byte(sampleJAAS)))(t)
 	require.Len(t, j, 6)
 	for section, want := range map[string]map[string]string{
 		"Server":      {"super": "adminsecret", "bob": `bob's "secret"`, "eve": "plain-1_$*"},
 		"Two Modules": {"a": "3", "b": "2"},
 		"Empty":       {},
 	} {
-		u, err := j.Users(section)
-		require.NoError(t, err)
+		u := must.Do(j.Users(section))(t)
 		require.Equal(t, Users(want), u)
 	}
-	user, password, err := j.Credentials("QuorumLearner")
-	require.NoError(t, err)
+	user, password := must.Do2(j.Credentials("QuorumLearner"))(t)
 	require.Equal(t, "zk", user)
 	require.Equal(t, "q\\uorum\tA\n", password)
 
-	_, err = j.Users("None")
-	require.ErrorIs(t, err, ErrNoSection)
-	_, _, err = j.Credentials("None")
-	require.ErrorIs(t, err, ErrNoSection)
-	_, err = j.Users("Krb")
-	require.ErrorContains(t, err, "Kerberos")
-	_, _, err = j.Credentials("Krb")
-	require.ErrorContains(t, err, "Kerberos")
-	k, err := j.Kerberos("Krb")
-	require.NoError(t, err)
+	require.ErrorIs(t, must.Err(j.Users("None")), ErrNoSection)
+	require.ErrorIs(t, must.Err2(j.Credentials("None")), ErrNoSection)
+	require.ErrorContains(t, must.Err(j.Users("Krb")), "Kerberos")
+	require.ErrorContains(t, must.Err2(j.Credentials("Krb")), "Kerberos")
+	k := must.Do(j.Kerberos("Krb"))(t)
 	require.Equal(t, &Kerberos{Principal: "zookeeper/host@REALM", Keytab: "/etc/zk.keytab"}, k)
-	k, err = j.Kerberos("Server")
-	require.NoError(t, err)
+	k = must.Do(j.Kerberos("Server"))(t)
 	require.Nil(t, k)
-	_, err = j.Kerberos("None")
-	require.ErrorIs(t, err, ErrNoSection)
-	_, err = j.Users("Own")
-	require.ErrorContains(t, err, "com.example.Login is not known")
-	_, _, err = j.Credentials("Server")
-	require.ErrorContains(t, err, "no option username")
+	require.ErrorIs(t, must.Err(j.Kerberos("None")), ErrNoSection)
+	require.ErrorContains(t, must.Err(j.Users("Own")), "com.example.Login is not known")
+	require.ErrorContains(t, must.Err2(j.Credentials("Server")), "no option username")
 }
 
 func TestUsersWith(t *testing.T) {
@@ -129,8 +119,7 @@ func TestJAASRefuses(t *testing.T) {
 			require.NotContains(t, err.Error(), secret)
 		})
 	}
-	_, err := ParseJAAS(make([]byte, JAASBytesMax+1))
-	require.ErrorContains(t, err, "larger than")
+	require.ErrorContains(t, must.Err(ParseJAAS(make([]byte, JAASBytesMax+1))), "larger than")
 }
 
 func manySections() string {
@@ -167,18 +156,15 @@ func TestKerberosSections(t *testing.T) {
 	k, err := section(`useKeyTab=true keyTab="FILE:/k" principal="zookeeper/_HOST" storeKey=true doNotPrompt=true`)
 	require.NoError(t, err)
 	require.Equal(t, &Kerberos{Principal: "zookeeper/_HOST", Keytab: "/k"}, k)
-	k, err = section(`useTicketCache=true`)
-	require.NoError(t, err)
+	k = must.Do(section(`useTicketCache=true`))(t)
 	require.Equal(t, &Kerberos{}, k)
-	k, err = section(`useTicketCache=true ticketCache="/c" principal="bob@A" keyTab="/unused"`)
-	require.NoError(t, err)
+	k = must.Do(section(`useTicketCache=true ticketCache="/c" principal="bob@A" keyTab="/unused"`))(t)
 	require.Equal(t, &Kerberos{Principal: "bob@A", TicketCache: "/c"}, k)
 	for want, options := range map[string]string{
 		"needs the options keyTab and principal": "useKeyTab=true keyTab=\"/k\"",
 		"nothing to log in with":                 "keyTab=\"/k\" principal=\"a/b@C\"",
 	} {
-		_, err = section(options)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Err(section(options)), want)
 	}
 	_, err = section("useKeyTab=true principal=\"a/b@C\"")
 	require.ErrorContains(t, err, "needs the options keyTab and principal")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const quorumService = "zkquorum/zk1.example.com@EXAMPLE.COM"
@@ -18,10 +19,8 @@ const quorumService = "zkquorum/zk1.example.com@EXAMPLE.COM"
 // Servers prove their identities to each other by tickets, in ZooKeeper's packets.
 func TestQuorumByKerberos(t *testing.T) {
 	forge := krb5.NewForge(t)
-	keys, err := kerberos.ParseKeytab(forge.Keys("secret", quorumService))
-	require.NoError(t, err)
-	service, err := kerberos.ParsePrincipal(quorumService)
-	require.NoError(t, err)
+	keys := must.Do(kerberos.ParseKeytab(forge.Keys("secret", quorumService)))(t)
+	service := must.Do(kerberos.ParsePrincipal(quorumService))(t)
 	errHost := errors.New("not a member")
 	mechanism := NewKerberos(kerberos.NewAcceptor(service, func() *kerberos.Keytab { return keys }, time.Now),
 		func(p kerberos.Principal) (string, error) {
@@ -35,8 +34,7 @@ func TestQuorumByKerberos(t *testing.T) {
 		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: forge.Config("EXAMPLE.COM"),
 			Timeout: time.Minute})
 		require.NoError(t, err)
-		pattern, err := kerberos.ParsePrincipal("zkquorum/_HOST")
-		require.NoError(t, err)
+		pattern := must.Do(kerberos.ParsePrincipal("zkquorum/_HOST"))(t)
 		return func(c net.Conn) error {
 			return NewKerberosInitiator(login, pattern).Connect(context.Background(), c, to)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The names that ZooKeeper's KerberosName gives; test/interop compares these with it.
@@ -32,8 +33,7 @@ func TestNames(t *testing.T) {
 	} {
 		n, err := NewNames(tt.rules, "EXAMPLE.COM", false, false)
 		require.NoError(t, err, tt.rules)
-		p, err := kerberos.ParsePrincipal(tt.principal)
-		require.NoError(t, err)
+		p := must.Do(kerberos.ParsePrincipal(tt.principal))(t)
 		got, err := n.User(p)
 		if strings.HasPrefix(tt.want, "sasl: ") {
 			require.ErrorContains(t, err, tt.want, tt.rules)
@@ -50,11 +50,8 @@ func TestNamesWithoutHostAndRealm(t *testing.T) {
 	for want, cut := range map[string][2]bool{
 		"zookeeper/zk1@A": {}, "zookeeper@A": {true, false}, "zookeeper/zk1": {false, true}, "zookeeper": {true, true},
 	} {
-		n, err := NewNames("", "A", cut[0], cut[1])
-		require.NoError(t, err)
-		got, err := n.User(p)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		n := must.Do(NewNames("", "A", cut[0], cut[1]))(t)
+		require.Equal(t, want, must.Do(n.User(p))(t))
 	}
 }
 
@@ -62,8 +59,7 @@ func TestWrongRules(t *testing.T) {
 	for _, rules := range []string{"NONE", "RULE:", "RULE:[1", "RULE:[:$1]", "RULE:[0:$1]", "RULE:[3:$1]",
 		"RULE:[1:$2]", "RULE:[1:$]", "RULE:[1:$1](", "RULE:[1:$1](()", "RULE:[1:$1]s/a/b", "RULE:[1:$1]s/(/b/",
 		"RULE:[1:$1](?=x)", "RULE:[1:$1]s/a/b/x", "DEFAULT x", "RULE:[1:$1]s/a/b/L"} {
-		_, err := NewNames(rules, "A", false, false)
-		require.Error(t, err, rules)
+		require.Error(t, must.Err(NewNames(rules, "A", false, false)), rules)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto/digestmd5"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // vectorRspauth is the proof of a server in some exchange.
@@ -97,11 +98,8 @@ func TestQuorumWithoutAuthentication(t *testing.T) {
 		_ = silent(right)
 		_ = right.Close()
 	}()
-	adm, err := (&QuorumAcceptor{byPassword, false}).Accept(left)
-	require.NoError(t, err)
-	got, err := io.ReadAll(adm.Conn)
-	require.NoError(t, err)
-	require.Equal(t, said, got)
+	adm := must.Do((&QuorumAcceptor{byPassword, false}).Accept(left))(t)
+	require.Equal(t, said, must.ReadAll(t, adm.Conn))
 	require.Empty(t, adm.User)
 }
 
@@ -113,8 +111,7 @@ func TestGoldenQuorumPackets(t *testing.T) {
 	b.Reset()
 	require.NoError(t, writePacket(&b, statusSuccess, []byte("rspauth="+vectorRspauth)))
 	require.Equal(t, "5f2435013501edcc000000010000002872737061757468"+"3d", hex.EncodeToString(b.Bytes()[:24]))
-	status, token, err := readPacket(&b, digestmd5.TokenMax)
-	require.NoError(t, err)
+	status, token := must.Do2(readPacket(&b, digestmd5.TokenMax))(t)
 	require.Equal(t, statusSuccess, status)
 	require.Equal(t, "rspauth="+vectorRspauth, string(token))
 	require.NoError(t, writePacket(&b, statusError, nil))
@@ -196,8 +193,7 @@ func TestQuorumPeerHangsUp(t *testing.T) {
 		}
 		left, right = net.Pipe()
 		require.NoError(t, left.SetDeadline(time.Now().Add(time.Millisecond)))
-		_, err = (&QuorumAcceptor{byPassword, required}).Accept(left)
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.ErrorIs(t, must.Err((&QuorumAcceptor{byPassword, required}).Accept(left)), os.ErrDeadlineExceeded)
 		require.NoError(t, right.Close())
 	}
 }

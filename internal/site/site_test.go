@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren"
 	"github.com/seed94657493/warren/internal/site"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // repository is where links lead whose target is not on the site.
@@ -27,12 +28,10 @@ const repository = "https://github.com/seed94657493/warren/blob/main/"
 // read returns every file of the site of the repository's pages.
 func read(t *testing.T) map[string][]byte {
 	t.Helper()
-	s, err := site.New(warren.Pages, "")
-	require.NoError(t, err)
+	s := must.Do(site.New(warren.Pages, ""))(t)
 	files := map[string][]byte{}
 	for _, name := range s.Files() {
-		content, err := s.File(name)
-		require.NoError(t, err)
+		content := must.Do(s.File(name))(t)
 		require.NotEmpty(t, content, name)
 		require.NotContains(t, files, name, "two files have this name")
 		files[name] = content
@@ -49,8 +48,7 @@ type element struct {
 
 func elements(t *testing.T, page []byte) (all []element) {
 	t.Helper()
-	root, err := html.Parse(bytes.NewReader(page))
-	require.NoError(t, err)
+	root := must.Do(html.Parse(bytes.NewReader(page)))(t)
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -102,8 +100,7 @@ func TestPages(t *testing.T) {
 				if u.IsAbs() {
 					require.Equal(t, "a", e.name, "%s: %s is fetched from elsewhere", name, value)
 					if file, ours := strings.CutPrefix(value, repository); ours {
-						_, err := os.Stat(filepath.Join("../..", filepath.FromSlash(file)))
-						require.NoError(t, err, name)
+						require.NoError(t, must.Err(os.Stat(filepath.Join("../..", filepath.FromSlash(file)))), name)
 					}
 					continue
 				}
@@ -151,10 +148,8 @@ func TestMarkdown(t *testing.T) {
 		"## A, b & c"}, "\n")
 	content := fakePages()
 	content["README.md"].Data = []byte(text)
-	s, err := site.New(content, "../console/")
-	require.NoError(t, err)
-	page, err := s.File("index.html")
-	require.NoError(t, err)
+	s := must.Do(site.New(content, "../console/"))(t)
+	page := must.Do(s.File("index.html"))(t)
 	for _, want := range []string{
 		"<h1 id=\"a-title\">A <code>title</code></h1>", "a &lt;b&gt;<span class=\"comment\"> # it&#39;s</span>",
 		"<h2 id=\"a-b--c\">A, b &amp; c", "<h2 id=\"a-b--c-1\">", "<code>a|b</code>",
@@ -193,8 +188,7 @@ func TestProblems(t *testing.T) {
 	} {
 		pages := fakePages()
 		test.change(pages)
-		_, err := site.New(pages, "")
-		require.ErrorContains(t, err, test.want, name)
+		require.ErrorContains(t, must.Err(site.New(pages, "")), test.want, name)
 	}
 	pages := fakePages()
 	pages["README.md"].Data = []byte("# T\n\n<div>x</div>\n\na <c> d\n")
@@ -205,8 +199,7 @@ func TestProblems(t *testing.T) {
 		require.ErrorContains(t, err, "README.md: HTML that is not a comment: <div>x</div>")
 		require.ErrorContains(t, err, "README.md: HTML in a paragraph: <c>")
 	}
-	_, err = s.File("none.html")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, must.Err(s.File("none.html")), fs.ErrNotExist)
 }
 
 // The index leads from a word to the sections that have it.
@@ -229,8 +222,7 @@ func TestSearchIndex(t *testing.T) {
 		require.True(t, ok, word)
 		at := int64(0)
 		for difference := range strings.SplitSeq(x.Places[i], " ") {
-			n, err := strconv.ParseInt(difference, 36, 64)
-			require.NoError(t, err)
+			n := must.Do(strconv.ParseInt(difference, 36, 64))(t)
 			at += n
 			one := x.Sections[at]
 			found = append(found, x.Pages[int(one[0].(float64))][0]+"#"+one[1].(string))
@@ -272,18 +264,13 @@ func (w withPicture) Open(name string) (fs.File, error) {
 // Of a picture that is not among the files, a page has a link to the repository.
 func TestPicturesThatAreElsewhere(t *testing.T) {
 	page := func(files fs.FS) string {
-		s, err := site.New(files, "")
-		require.NoError(t, err)
-		text, err := s.File("console.html")
-		require.NoError(t, err)
+		s := must.Do(site.New(files, ""))(t)
+		text := must.Do(s.File("console.html"))(t)
 		return string(text)
 	}
 	require.Contains(t, page(warren.Pages), `<a href="`+repository+`docs/views/tree.png">A znode in the tree</a>`)
 	there := page(withPicture{warren.Pages})
 	require.Contains(t, there, `<img src="pictures/tree.png" alt="A znode in the tree">`)
-	s, err := site.New(withPicture{warren.Pages}, "")
-	require.NoError(t, err)
-	picture, err := s.File("pictures/tree.png")
-	require.NoError(t, err)
-	require.Equal(t, "a picture", string(picture))
+	s := must.Do(site.New(withPicture{warren.Pages}, ""))(t)
+	require.Equal(t, "a picture", string(must.Do(s.File("pictures/tree.png"))(t)))
 }

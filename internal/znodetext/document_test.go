@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto/paths"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A document that is taken has parents before children, each once, and data that is written again as it was read.
@@ -28,13 +29,10 @@ func FuzzDocument(f *testing.F) {
 			require.True(t, i == 0 && z.Path == "" || seen[z.Path[:strings.LastIndexByte(z.Path, '/')]])
 			require.True(t, paths.Valid([]byte("/a"+z.Path)))
 			seen[z.Path] = true
-			content, err := z.Content()
-			require.NoError(t, err)
+			content := must.Do(z.Content())(t)
 			again := DocumentZnode{Path: z.Path}
 			again.SetContent(content)
-			back, err := again.Content()
-			require.NoError(t, err)
-			require.Equal(t, content, back)
+			require.Equal(t, content, must.Do(again.Content())(t))
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 const lines3 = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\n" +
@@ -12,8 +14,7 @@ const lines3 = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:particip
 
 func members(t *testing.T, text string) *Quorum {
 	t.Helper()
-	q, err := ParseMembers([]byte(text))
-	require.NoError(t, err)
+	q := must.Do(ParseMembers([]byte(text)))(t)
 	return q
 }
 
@@ -52,8 +53,7 @@ func TestWhatIsNoConfiguration(t *testing.T) {
 		"server.1=a:1:2\\u12":             "malformed \\uxxxx encoding",
 		strings.Repeat("#", 1<<20) + "..": "bytes, at most",
 	} {
-		_, err := ParseMembers([]byte(text))
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Err(ParseMembers([]byte(text))), want)
 	}
 }
 
@@ -109,12 +109,10 @@ func TestMembersAreChanged(t *testing.T) {
 }
 
 func TestMembersAreReplaced(t *testing.T) {
-	q, err := Replaced("server.1=a:1:2;2181,server.2=b:1:2;2181\ngroup.1=1:2")
-	require.NoError(t, err)
+	q := must.Do(Replaced("server.1=a:1:2;2181,server.2=b:1:2;2181\ngroup.1=1:2"))(t)
 	require.True(t, q.Hierarchical)
 	require.Len(t, q.Members, 2)
-	_, err = Replaced("server.1=a:1:2,syncLimit=5")
-	require.ErrorContains(t, err, "Unrecognised parameter: syncLimit")
+	require.ErrorContains(t, must.Err(Replaced("server.1=a:1:2,syncLimit=5")), "Unrecognised parameter: syncLimit")
 }
 
 // Source: quorum-protocol 11.4 step 5.
@@ -150,8 +148,7 @@ func FuzzMembers(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseMembers([]byte(q.Text()))
-		require.NoError(t, err)
+		again := must.Do(ParseMembers([]byte(q.Text())))(t)
 		require.Equal(t, q.Text(), again.Text())
 		if next, err := q.Changed("server.77=new:1:2;3", "1"); err == nil {
 			require.NotNil(t, next.Member(77))

@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // comments are those of the fields of Config, in the form of Go: each begins with the name of its field, and ends
@@ -36,11 +38,9 @@ var topics = []string{"Admin", "Metrics", "Audit", "Log", "Trace", "Process", "T
 func readComments(t *testing.T, c *Config, values map[string]string) *comments {
 	t.Helper()
 	written := map[string]string{} // by type.field
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	names := must.Do(filepath.Glob("*.go"))(t)
 	for _, name := range names {
-		file, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.ParseComments)
-		require.NoError(t, err)
+		file := must.Do(goparser.ParseFile(token.NewFileSet(), name, nil, goparser.ParseComments))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {

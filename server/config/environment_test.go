@@ -1,12 +1,13 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestEnvName(t *testing.T) {
@@ -110,8 +111,7 @@ func TestEnvironment(t *testing.T) {
 func TestImage(t *testing.T) {
 	require.Empty(t, NewImage([]string{"ZOO_MY_ID=3", "ZOO_LOG_DIR=/x", "PATH=/bin", "ZOO_LOG4J_PROP=INFO"}))
 
-	all := NewImage([]string{"ZOO_SERVERS="})
-	require.Empty(t, all, "an empty variable is not set")
+	require.Empty(t, NewImage([]string{"ZOO_SERVERS="}), "an empty variable is not set")
 
 	i := NewImage([]string{"ZOO_DATA_DIR=/data"})
 	require.Equal(t, Image{File: filepath.FromSlash("/conf/zoo.cfg"), MyIDFile: filepath.FromSlash("/data/myid"),
@@ -137,8 +137,7 @@ server.1=localhost:2888:3888;2181
 		"ZOO_SERVERS=server.1=a:2888:3888;2181  server.2=b:2888:3888;2182",
 		"ZOO_CFG_EXTRA=snapCount=9 jute.maxbuffer=4096",
 	}
-	c, warnings, err := NewImage(env).Load(nil, env)
-	require.NoError(t, err)
+	c, warnings := must.Do2(NewImage(env).Load(nil, env))(t)
 	require.Len(t, warnings, 1, "two servers: %v", warnings)
 	require.Equal(t, filepath.Join(dir, "conf", "zoo.cfg"), c.File)
 	require.Equal(t, int64(2), c.ServerID)
@@ -150,17 +149,12 @@ server.1=localhost:2888:3888;2181
 	require.False(t, c.Admin.Enabled)
 	require.Equal(t, Autopurge{6, 4 * time.Hour}, c.Autopurge)
 	require.Equal(t, []string{"srvr", "ruok"}, c.FourLetterWhitelist)
-	text, err := os.ReadFile(filepath.Join(dir, "data", "myid"))
-	require.NoError(t, err)
-	require.Equal(t, "2\n", string(text))
+	require.Equal(t, "2\n", string(must.ReadFile(t, filepath.Join(dir, "data", "myid"))))
 
 	// Existing files stay unchanged.
 	again := NewImage(append(env, "ZOO_MY_ID=1", "ZOO_TICK_TIME=9"))
-	written, err := again.Write()
-	require.NoError(t, err)
-	require.Empty(t, written)
-	c, _, err = again.Load(nil, nil)
-	require.NoError(t, err)
+	require.Empty(t, must.Do(again.Write())(t))
+	c, _ = must.Do2(again.Load(nil, nil))(t)
 	require.Equal(t, time.Second, c.TickTime)
 	require.Equal(t, int64(2), c.ServerID)
 }
@@ -172,8 +166,7 @@ func TestImageWithoutAPlaceToWrite(t *testing.T) {
 	data := filepath.Join(dir, "data")
 	env := []string{"ZOO_CONF_DIR=" + file, "ZOO_DATA_DIR=" + data, "ZOO_MY_ID=7",
 		"ZOO_SERVERS=server.7=a:1:2;3 server.8=b:1:2;3 server.9=c:1:2;3"}
-	c, warnings, err := NewImage(env).Load(nil, nil)
-	require.NoError(t, err)
+	c, warnings := must.Do2(NewImage(env).Load(nil, nil))(t)
 	require.Contains(t, warnings[len(warnings)-1].Text+warnings[0].Text, "could not be written")
 	require.Equal(t, int64(7), c.ServerID)
 	require.Equal(t, data, c.DataDir)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Each environment that works with Bitnami's image is read as that image does, and no other one.
@@ -50,11 +52,8 @@ func TestBitnamiDefaults(t *testing.T) {
 	require.False(t, c.Admin.Enabled)
 	require.Equal(t, 40*time.Second, c.MaxSessionTimeout)
 	require.Equal(t, "error", c.Log.Level)
-	text, err := os.ReadFile(filepath.Join(c.DataDir, "myid"))
-	require.NoError(t, err)
-	require.Equal(t, "1\n", string(text))
-	info, err := os.Stat(c.File)
-	require.NoError(t, err)
+	require.Equal(t, "1\n", string(must.ReadFile(t, filepath.Join(c.DataDir, "myid"))))
+	info := must.Do(os.Stat(c.File))(t)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "passwords of key stores are in it")
 }
 
@@ -114,9 +113,8 @@ func TestBitnamiVolumeHasMyID(t *testing.T) {
 	data := filepath.Join(root, "bitnami/zookeeper/data")
 	require.NoError(t, os.MkdirAll(data, 0o755))
 	writeIn(t, data, "myid", "3\n")
-	c, _, err := newBitnamiImage([]string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVER_ID=1",
-		"ZOO_SERVERS=a:1:2 b:1:2 c:1:2"}, root).Load(nil, nil)
-	require.NoError(t, err)
+	c, _ := must.Do2(newBitnamiImage([]string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVER_ID=1",
+		"ZOO_SERVERS=a:1:2 b:1:2 c:1:2"}, root).Load(nil, nil))(t)
 	require.Equal(t, int64(3), c.ServerID)
 }
 
@@ -134,8 +132,6 @@ func TestBitnamiAuthentication(t *testing.T) {
 	require.True(t, c.QuorumAuth.LearnerRequireSASL)
 	require.True(t, c.QuorumAuth.ServerRequireSASL)
 	require.Equal(t, filepath.Join(root, "opt/bitnami/zookeeper/conf/zoo_jaas.conf"), c.SASL.LoginConfig)
-	text, err := os.ReadFile(c.SASL.LoginConfig)
-	require.NoError(t, err)
 	require.Equal(t, `Client {
     org.apache.zookeeper.server.auth.DigestLoginModule required
     username="alice"
@@ -156,15 +152,13 @@ QuorumServer {
     org.apache.zookeeper.server.auth.DigestLoginModule required
     user_q="pp";
 };
-`, string(text))
-	info, err := os.Stat(c.SASL.LoginConfig)
-	require.NoError(t, err)
+`, string(must.ReadFile(t, c.SASL.LoginConfig)))
+	info := must.Do(os.Stat(c.SASL.LoginConfig))(t)
 	require.Equal(t, os.FileMode(0o400), info.Mode().Perm())
 
 	// With a zoo.cfg of the operator the variables make no JAAS file count, and the start says so.
 	require.NoError(t, os.WriteFile(c.File, []byte("dataDir="+c.DataDir+"\nclientPort=2181\n"), 0o600))
-	_, warnings, err := newBitnamiImage(env, root).Load(nil, nil)
-	require.NoError(t, err)
+	_, warnings := must.Do2(newBitnamiImage(env, root).Load(nil, nil))(t)
 	require.Contains(t, warnings[len(warnings)-1].Text, "are not authenticated")
 }
 

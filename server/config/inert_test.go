@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Settings without a reader that are none of inert, and why.
@@ -82,12 +84,10 @@ func selectors(t *testing.T) map[string]bool {
 }
 
 func TestInertSettingsAreTold(t *testing.T) {
-	_, warnings, err := parse("oraclePath=/o\nrequest_stale_latency_check=false\nadmin.httpVersion=20\n" +
-		"zookeeper.emulate353TTLNodes=true\n")
-	require.NoError(t, err)
+	_, warnings := must.Do2(parse("oraclePath=/o\nrequest_stale_latency_check=false\nadmin.httpVersion=20\n" +
+		"zookeeper.emulate353TTLNodes=true\n"))(t)
 	require.Equal(t, "settings that this version does not act on: emulate353TTLNodes, oraclePath, admin.httpVersion\n",
 		warningText(warnings))
-	_, warnings, err = parse("flushDelay=0\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n")
-	require.NoError(t, err)
+	_, warnings = must.Do2(parse("flushDelay=0\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n"))(t)
 	require.Empty(t, warnings, "the defaults change nothing")
 }

@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // listedKey is one line of testdata/keys.txt.
 type listedKey struct{ class, key, value string }
 
 func listedKeys(t testing.TB) []listedKey {
-	f, err := os.Open("testdata/keys.txt")
-	require.NoError(t, err)
+	f := must.Do(os.Open("testdata/keys.txt"))(t)
 	defer f.Close()
 	var keys []listedKey
 	for scan := bufio.NewScanner(f); scan.Scan(); {

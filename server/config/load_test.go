@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // sampleFile is the typical file of operations 1.7.
@@ -46,8 +48,7 @@ func writeIn(t *testing.T, dir, name, text string) string {
 }
 
 func TestSampleFile(t *testing.T) {
-	c, warnings, err := Parse(strings.NewReader(sampleFile), "zoo.cfg")
-	require.NoError(t, err)
+	c, warnings := must.Do2(Parse(strings.NewReader(sampleFile), "zoo.cfg"))(t)
 	require.Empty(t, warnings)
 	require.Equal(t, sampleFile, string(c.Text))
 	require.Equal(t, 2*time.Second, c.TickTime)
@@ -79,8 +80,7 @@ func TestSampleFile(t *testing.T) {
 func clientAddress(c *Config) string { return HostPort{c.ClientPortAddress, c.ClientPort}.String() }
 
 func TestDefault(t *testing.T) {
-	c, warnings, err := Load("", nil, nil)
-	require.NoError(t, err)
+	c, warnings := must.Do2(Load("", nil, nil))(t)
 	require.Empty(t, warnings)
 	require.Equal(t, Default(), c)
 	require.Equal(t, "127.0.0.1:2181", clientAddress(c))
@@ -94,8 +94,7 @@ func TestDefault(t *testing.T) {
 	require.Equal(t, 0xfffff, c.JuteMaxBuffer)
 	require.Equal(t, 0xfffff, c.JuteMaxBufferExtra)
 
-	c, _, err = Load("", []string{"tickTime=100", "dataDir=" + t.TempDir(), "clientPort=0"}, nil)
-	require.NoError(t, err)
+	c, _ = must.Do2(Load("", []string{"tickTime=100", "dataDir=" + t.TempDir(), "clientPort=0"}, nil))(t)
 	require.Equal(t, 200*time.Millisecond, c.MinSessionTimeout, "derived from the tick that counts")
 	require.Equal(t, c.DataDir, c.DataLogDir)
 	require.Equal(t, "127.0.0.1:0", clientAddress(c))
@@ -116,22 +115,19 @@ func TestPurgesUnlessToldOtherwise(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	c, _, err := LoadArguments([]string{"2182", t.TempDir()}, nil, nil)
-	require.NoError(t, err)
+	c, _ := must.Do2(LoadArguments([]string{"2182", t.TempDir()}, nil, nil))(t)
 	require.Equal(t, ":2182", clientAddress(c))
 	require.Equal(t, 3*time.Second, c.TickTime)
 	require.Equal(t, 60, c.MaxClientCnxns)
 
-	c, _, err = LoadArguments([]string{"2182", t.TempDir(), "500", "9"}, []string{"snapCount=7"}, nil)
-	require.NoError(t, err)
+	c, _ = must.Do2(LoadArguments([]string{"2182", t.TempDir(), "500", "9"}, []string{"snapCount=7"}, nil))(t)
 	require.Equal(t, 500*time.Millisecond, c.TickTime)
 	require.Equal(t, 9, c.MaxClientCnxns)
 	require.Equal(t, 7, c.SnapCount)
 
-	_, _, err = LoadArguments([]string{"x", t.TempDir()}, nil, nil)
+	_, _, err := LoadArguments([]string{"x", t.TempDir()}, nil, nil)
 	require.EqualError(t, err, `config: argument 1: clientPort = "x": must be a whole number from 0 to 65535`)
-	_, _, err = LoadArguments([]string{"2181"}, nil, nil)
-	require.Error(t, err)
+	require.Error(t, must.Err2(LoadArguments([]string{"2181"}, nil, nil)))
 }
 
 func TestPrecedence(t *testing.T) {
@@ -186,8 +182,7 @@ func TestPrecedence(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := write(t, "zoo.cfg", "dataDir=DIR\n"+tt.file+"\nclientPort=2181\n")
-			c, warnings, err := Load(file, tt.set, tt.env)
-			require.NoError(t, err)
+			c, warnings := must.Do2(Load(file, tt.set, tt.env))(t)
 			require.Equal(t, tt.value, tt.want(c))
 			all := strings.ReplaceAll(warningText(warnings), filepath.Dir(file)+"/", "")
 			if tt.warning == "" {
@@ -208,9 +203,8 @@ func warningText(warnings Warnings) string {
 }
 
 func TestUnknownKeysWarnOnceEach(t *testing.T) {
-	c, warnings, err := Parse(strings.NewReader("dataDir=/d\nclientPort=2181\nfoo=1\nzookeeper.bar=2\nfoo=1\n"+
-		"nio.numWorkerThreads=3\ncommitProcessor.numWorkerThreads=4\n"), "zoo.cfg")
-	require.NoError(t, err)
+	c, warnings := must.Do2(Parse(strings.NewReader("dataDir=/d\nclientPort=2181\nfoo=1\nzookeeper.bar=2\nfoo=1\n"+
+		"nio.numWorkerThreads=3\ncommitProcessor.numWorkerThreads=4\n"), "zoo.cfg"))(t)
 	require.NotNil(t, c)
 	require.Equal(t, `zoo.cfg:4: zookeeper.bar: key is not known and has no effect
 zoo.cfg:5: foo: key is not known and has no effect
@@ -223,8 +217,7 @@ func TestRelativePathsWarn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "zoo.cfg:1: dataDir: data is relative. Prepend ./ to indicate that you're sure!\n",
 		warningText(warnings))
-	_, warnings, err = LoadArguments([]string{"2181", "data"}, []string{"dataLogDir=log"}, nil)
-	require.NoError(t, err)
+	_, warnings = must.Do2(LoadArguments([]string{"2181", "data"}, []string{"dataLogDir=log"}, nil))(t)
 	require.Empty(t, warningText(warnings), "paths that were typed")
 }
 
@@ -267,8 +260,7 @@ func TestFileProblems(t *testing.T) {
 	require.EqualError(t, err, "config: "+missing+" file is missing")
 	require.Equal(t, ExitInvalid, exitCode(err))
 
-	_, _, err = Load(t.TempDir(), nil, nil)
-	require.ErrorContains(t, err, "cannot be read")
+	require.ErrorContains(t, must.Err2(Load(t.TempDir(), nil, nil)), "cannot be read")
 
 	_, _, err = Load(write(t, "zoo.cfg", strings.Repeat("#", fileBytesMax+1)), nil, nil)
 	require.ErrorContains(t, err, "larger than")

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestParseMember(t *testing.T) {
@@ -34,17 +36,14 @@ func TestParseMember(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := parseMember(1, tt.text)
-			require.NoError(t, err)
+			got := must.Do(parseMember(1, tt.text))(t)
 			require.Equal(t, tt.want, got)
 			form := tt.form
 			if form == "" {
 				form = tt.text
 			}
 			require.Equal(t, form, got.String())
-			again, err := parseMember(1, form)
-			require.NoError(t, err)
-			require.Equal(t, got, again)
+			require.Equal(t, got, must.Do(parseMember(1, form))(t))
 		})
 	}
 }
@@ -90,14 +89,12 @@ func TestFormsOfHosts(t *testing.T) {
 		l := newLoader(base())
 		l.readFile([]byte(ports), "zoo.cfg")
 		l.readEnvironment([]string{EnvName(key) + "=[::1]"})
-		c, _, err := l.finish("", true)
-		require.NoError(t, err)
+		c, _ := must.Do2(l.finish("", true))(t)
 		require.Equal(t, "::1", get(c), EnvName(key))
 		l = newLoader(base())
 		l.readFile([]byte(ports), "zoo.cfg")
 		l.readCommandLine([]string{key + "=[::]"})
-		c, _, err = l.finish("", true)
-		require.NoError(t, err)
+		c, _ = must.Do2(l.finish("", true))(t)
 		require.Equal(t, "::", get(c), "-D"+key)
 	}
 }
@@ -118,8 +115,7 @@ func TestMalformedMember(t *testing.T) {
 		"h:1:2:leader":         "\"leader\" is no kind of server",
 		"h:1:2:observer|i:3:4": "Multiple addresses should have similar roles: observer vs participant",
 	} {
-		_, err := parseMember(7, text)
-		require.ErrorContains(t, err, rule, "%q", text)
+		require.ErrorContains(t, must.Err(parseMember(7, text)), rule, "%q", text)
 	}
 }
 
@@ -134,15 +130,13 @@ func TestMemberKeys(t *testing.T) {
 		"server.x": `"x" is not a whole number`, "server.": "the id is missing, as in server.1",
 		"server.-1": "the id must be at least 0", "server.99999999999999999999": "is too large or too small",
 	} {
-		_, err := memberID(key)
-		require.ErrorContains(t, err, rule, key)
+		require.ErrorContains(t, must.Err(memberID(key)), rule, key)
 	}
 }
 
 func TestGroupsAndWeights(t *testing.T) {
-	c, warnings, err := parse("weight.2=5\ngroup.2=3:4\ngroup.1=1:2\nserver.10=a:1:2:observer\nserver.2=b:1:2\n" +
-		"server.1=c:1:2\nserver.3=d:1:2\nserver.4=e:1:2\ninitLimit=1\nsyncLimit=1\nweight.9=3")
-	require.NoError(t, err)
+	c, warnings := must.Do2(parse("weight.2=5\ngroup.2=3:4\ngroup.1=1:2\nserver.10=a:1:2:observer\nserver.2=b:1:2\n" +
+		"server.1=c:1:2\nserver.3=d:1:2\nserver.4=e:1:2\ninitLimit=1\nsyncLimit=1\nweight.9=3"))(t)
 	require.Equal(t, "Non-optimal configuration, consider an odd number of servers.\n", warningText(warnings))
 	require.True(t, c.Hierarchical)
 	require.Equal(t, []Group{{1, []int64{1, 2}}, {2, []int64{3, 4}}}, c.Groups)
@@ -166,8 +160,7 @@ func TestClientAddress(t *testing.T) {
 		"127.0.0.1:2888:3888;0.0.0.0:2181":   "127.0.0.1:2181",
 		"zk1:2888:3888;;2281":                "zk1:2182",
 	} {
-		q, err := ParseMembers([]byte("server.1=" + line))
-		require.NoError(t, err)
+		q := must.Do(ParseMembers([]byte("server.1=" + line)))(t)
 		require.Equal(t, want, q.Members[0].ClientAddress(2182), line)
 	}
 	m := Member{Addresses: []PeerAddress{{Host: "zk1"}}, Client: HostPort{Port: PortUnset}}

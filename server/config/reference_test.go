@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // -update writes docs/CONFIGURATION.md: go test ./server/config -run TestReference -update.
@@ -93,8 +95,7 @@ func TestReference(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(referenceFile, []byte(text), 0o644))
 	}
-	got, err := os.ReadFile(referenceFile)
-	require.NoError(t, err)
+	got := must.ReadFile(t, referenceFile)
 	want, have := strings.Split(text, "\n"), strings.Split(string(got), "\n")
 	for i := range min(len(want), len(have)) {
 		require.Equal(t, want[i], have[i], "line %d: run go generate ./server/config", i+1)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 const withSecrets = "# a comment\r\n" +
@@ -20,8 +22,7 @@ const withSecrets = "# a comment\r\n" +
 	"authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider"
 
 func TestMaskedTextHidesSecretsAndNothingElse(t *testing.T) {
-	c, _, err := Parse(strings.NewReader(withSecrets), "zoo.cfg")
-	require.NoError(t, err)
+	c, _ := must.Do2(Parse(strings.NewReader(withSecrets), "zoo.cfg"))(t)
 	require.Equal(t, "# a comment\n"+
 		"dataDir=/d\n"+
 		"zookeeper.ssl.keyStore.password=***\n"+
@@ -33,7 +34,7 @@ func TestMaskedTextHidesSecretsAndNothingElse(t *testing.T) {
 		"authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\n", c.MaskedText())
 	require.Empty(t, Default().MaskedText())
 
-	c, _, err = Parse(strings.NewReader(" ## ssl.quorum.keyStore.password : former\n#ssl.trustStore.password=a=b\n"+
+	c, _, err := Parse(strings.NewReader(" ## ssl.quorum.keyStore.password : former\n#ssl.trustStore.password=a=b\n"+
 		"!clientPort=2181 # the password=secret\n# secret, as a.password is\ndataDir=/d"), "zoo.cfg")
 	require.NoError(t, err)
 	require.Equal(t, " ## ssl.quorum.keyStore.password=***\n#ssl.trustStore.password=***\n"+
@@ -59,8 +60,7 @@ func TestErrorsAreAboutSettings(t *testing.T) {
 func TestSettingsAreNamedWithTheirPlace(t *testing.T) {
 	text := "dataDir=/data\ninitLimit=5\nsyncLimit=2\nmyid=2\nclientPort=2181\nserver.1=a:1:2;2181\nserver.2=b:1:2\n"
 	named := func(text, key string) string {
-		c, _, err := Parse(strings.NewReader(text), "zoo.cfg")
-		require.NoError(t, err)
+		c, _ := must.Do2(Parse(strings.NewReader(text), "zoo.cfg"))(t)
 		return c.Named(key)
 	}
 	require.Equal(t, "clientPort in zoo.cfg:5", named(text, "clientPort"))
@@ -73,8 +73,7 @@ func TestSettingsAreNamedWithTheirPlace(t *testing.T) {
 }
 
 func TestPropertiesAreWhatWasSet(t *testing.T) {
-	c, _, err := Parse(strings.NewReader(withSecrets), "zoo.cfg")
-	require.NoError(t, err)
+	c, _ := must.Do2(Parse(strings.NewReader(withSecrets), "zoo.cfg"))(t)
 	require.Equal(t, []Property{
 		{"jute.maxbuffer", "4096"},
 		{"zookeeper.DigestAuthenticationProvider.superDigest", "***"},
@@ -89,8 +88,7 @@ func TestPropertiesAreWhatWasSet(t *testing.T) {
 }
 
 func TestEntriesNameEverySettingAndNoSecret(t *testing.T) {
-	c, _, err := Parse(strings.NewReader(withSecrets), "zoo.cfg")
-	require.NoError(t, err)
+	c, _ := must.Do2(Parse(strings.NewReader(withSecrets), "zoo.cfg"))(t)
 	all := map[string]Entry{}
 	for _, e := range c.Entries() {
 		all[e.Name] = e

@@ -34,9 +34,8 @@ func load(t *testing.T, text string) *Config {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o640))
-	c, _, err := Load(file,
-		[]string{"dataDir=" + dir, "myid=1", "reconfigEnabled=true", "ssl.keyStore.location=/k.pem"}, nil)
-	require.NoError(t, err)
+	c, _ := must.Do2(Load(file,
+		[]string{"dataDir=" + dir, "myid=1", "reconfigEnabled=true", "ssl.keyStore.location=/k.pem"}, nil))(t)
 	return c
 }
 
@@ -72,16 +71,12 @@ maxClientCnxns=0
 		q.ConfigVersion = version
 		require.NoError(t, os.WriteFile(c.File+".dynamic.next", []byte("x"), 0o600))
 		for range 2 {
-			name, err := c.WriteMembers(q)
-			require.NoError(t, err)
-			got := must.ReadFile(t, c.File)
-			require.Equal(t, tc.want+"dynamicConfigFile="+name+"\n", string(got))
-			bak := must.ReadFile(t, c.File+".bak")
-			require.Equal(t, written, string(bak))
+			name := must.Do(c.WriteMembers(q))(t)
+			require.Equal(t, tc.want+"dynamicConfigFile="+name+"\n", string(must.ReadFile(t, c.File)))
+			require.Equal(t, written, string(must.ReadFile(t, c.File+".bak")))
 			require.NoFileExists(t, c.File+".dynamic.next")
 			for _, file := range []string{c.File, c.File + ".bak", name} {
-				info, err := os.Stat(file)
-				require.NoError(t, err)
+				info := must.Do(os.Stat(file))(t)
 				require.EqualValues(t, 0o640, info.Mode().Perm(), "%s: secrets stay secrets", file)
 			}
 		}
@@ -90,11 +85,9 @@ maxClientCnxns=0
 		require.Equal(t, version, again.ConfigVersion)
 		require.Equal(t, q.Text(), again.Quorum.Text())
 		require.Equal(t, 7, again.ClientPort)
-		rest := must.Glob(t, filepath.Join(filepath.Dir(c.File), ".*"))
-		require.Empty(t, rest, "no temporary file is left")
+		require.Empty(t, must.Glob(t, filepath.Join(filepath.Dir(c.File), ".*")), "no temporary file is left")
 	}
-	_, err := c.WriteMembers(members(t, lines3))
-	require.NoError(t, err)
+	must.Do(c.WriteMembers(members(t, lines3)))(t)
 	dynamic := must.ReadFile(t, c.File+".dynamic.0")
 	require.Equal(t, lines3, string(dynamic), "sorted, no version, no end of line")
 }
@@ -114,8 +107,7 @@ func TestUnusualFilesFollow(t *testing.T) {
 	} {
 		c := load(t, text)
 		q := members(t, "server.1=127.0.0.1:1:2\nserver.3=127.0.0.1:5:6")
-		name, err := c.WriteMembers(q)
-		require.NoError(t, err)
+		name := must.Do(c.WriteMembers(q))(t)
 		again, _, err := Load(c.File, []string{"dataDir=" + c.DataDir, "myid=1"}, nil)
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, name, again.DynamicConfigFile, "%q", text)
@@ -126,17 +118,13 @@ func TestUnusualFilesFollow(t *testing.T) {
 
 func TestFilesThatCannotFollow(t *testing.T) {
 	q := members(t, lines3)
-	name, err := Default().WriteMembers(q)
-	require.NoError(t, err)
-	require.Empty(t, name, "there are none")
+	require.Empty(t, must.Do(Default().WriteMembers(q))(t), "there are none")
 
 	c := load(t, written)
 	c.origins["server.3"] = position{file: "WARREN_SERVER_3"}
-	_, err = c.WriteMembers(q)
-	require.ErrorIs(t, err, ErrGivenElsewhere)
+	require.ErrorIs(t, must.Err(c.WriteMembers(q)), ErrGivenElsewhere)
 
 	c = load(t, written)
 	require.NoError(t, os.Remove(c.File))
-	_, err = c.WriteMembers(q)
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Err(c.WriteMembers(q)), os.ErrNotExist)
 }

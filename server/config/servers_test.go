@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The servers of a zoo.cfg are read where nothing else is that the file names: on a machine of an operator.
@@ -36,13 +38,10 @@ func TestLoadServers(t *testing.T) {
 	check(LoadServers(static))
 
 	write(dynamic, "server.1=nonsense\n")
-	_, err := LoadServers(static)
-	require.ErrorContains(t, err, "server.1")
-	_, err = LoadServers(filepath.Join(dir, "none.cfg"))
-	require.ErrorContains(t, err, "none.cfg file is missing")
+	require.ErrorContains(t, must.Err(LoadServers(static)), "server.1")
+	require.ErrorContains(t, must.Err(LoadServers(filepath.Join(dir, "none.cfg"))), "none.cfg file is missing")
 	write(static, "server.1=a:2888:3888\nclientPort=none\n")
-	_, err = LoadServers(static)
-	require.ErrorContains(t, err, "clientPort")
+	require.ErrorContains(t, must.Err(LoadServers(static)), "clientPort")
 }
 
 func TestSuperPassword(t *testing.T) {
@@ -58,10 +57,7 @@ func TestSuperPassword(t *testing.T) {
 		{[]string{"WARREN_SUPER_PASSWORD_FILE=" + file}, "from file"},
 		{[]string{"WARREN_SUPER_PASSWORD_FILE=" + file, "WARREN_SUPER_PASSWORD=plain"}, "from file"},
 	} {
-		got, err := SuperPassword(test.env)
-		require.NoError(t, err)
-		require.Equal(t, test.want, got, "%v", test.env)
+		require.Equal(t, test.want, must.Do(SuperPassword(test.env))(t), "%v", test.env)
 	}
-	_, err := SuperPassword([]string{"WARREN_SUPER_PASSWORD_FILE=" + file + "x"})
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Err(SuperPassword([]string{"WARREN_SUPER_PASSWORD_FILE=" + file + "x"})), os.ErrNotExist)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // parse is Parse of a file that has a data directory and a port.
@@ -168,8 +170,7 @@ func TestValidationMatrix(t *testing.T) {
 		"secureClientPort=2\nssl.keyStore.location=k.pem\nssl.crl=true\ncom.sun.net.ssl.checkRevocation=true",
 		"ssl.ocsp=false",
 	} {
-		_, _, err := parse(kept)
-		require.NoError(t, err, kept)
+		require.NoError(t, must.Err2(parse(kept)), kept)
 	}
 	for text, warning := range map[string]string{
 		"server.1=a:1:2\nserver.2=b:1:2\nserver.3=b:1:2\nstandaloneEnabled=false\n" + limits: "server.3: b:1 is an " +
@@ -190,13 +191,12 @@ func TestValidationMatrix(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Contains(t, warningText(warnings), warning)
 	}
-	_, _, err := Load(writeIn(t, t.TempDir(), "zoo.cfg",
+	require.NoError(t, must.Err2(Load(writeIn(t, t.TempDir(), "zoo.cfg",
 		"dataDir=DIR\nclientPort=2181\nclientPortAddress=127.0.0.1\nsecureClientPort=2181\n"+
 			"secureClientPortAddress=127.0.0.2\nssl.keyStore.location=k.pem\nadmin.serverPort=0\n"+
 			"metricsProvider.className="+PrometheusProvider+
-			"\nmetricsProvider.httpPort=0\n"), nil, nil)
-	require.NoError(t, err, "one port of two addresses, and any free port twice")
-	_, _, err = Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
+			"\nmetricsProvider.httpPort=0\n"), nil, nil)), "one port of two addresses, and any free port twice")
+	_, _, err := Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
 	require.EqualError(t, err, "config: zoo.cfg: dataDir is not set: name the directory for snapshots and logs, "+
 		"as in dataDir=/var/lib/warren")
 	require.Equal(t, ExitInvalid, exitCode(err))
@@ -271,11 +271,9 @@ func TestDynamicFile(t *testing.T) {
 }
 
 func TestParseLeavesOtherFilesAlone(t *testing.T) {
-	c, _, err := parse("standaloneEnabled=false\ndynamicConfigFile=/nowhere/zoo.cfg.dynamic.1\n" + limits)
-	require.NoError(t, err)
+	c, _ := must.Do2(parse("standaloneEnabled=false\ndynamicConfigFile=/nowhere/zoo.cfg.dynamic.1\n" + limits))(t)
 	require.Empty(t, c.Members)
-	c, _, err = parse(three + limits)
-	require.NoError(t, err)
+	c, _ = must.Do2(parse(three + limits))(t)
 	require.EqualValues(t, NoServerID, c.ServerID)
 }
 
@@ -288,30 +286,25 @@ func TestServerID(t *testing.T) {
 		return Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"+three+limits+text), nil, env)
 	}
 	for _, myid := range []string{"2", "2\n", " 2 \r\nsecond line\n"} {
-		c, warnings, err := load(t, myid, "")
-		require.NoError(t, err)
+		c, warnings := must.Do2(load(t, myid, ""))(t)
 		require.Empty(t, warnings)
 		require.Equal(t, int64(2), c.ServerID)
 	}
-	c, _, err := load(t, "", "myid=3\n")
-	require.NoError(t, err)
+	c, _ := must.Do2(load(t, "", "myid=3\n"))(t)
 	require.Equal(t, int64(3), c.ServerID)
 
-	c, _, err = load(t, "", "", "ZOO_MY_ID=1")
-	require.NoError(t, err)
+	c, _ = must.Do2(load(t, "", "", "ZOO_MY_ID=1"))(t)
 	require.Equal(t, int64(1), c.ServerID)
 
-	c, warnings, err := load(t, "2", "myid=3\n", "ZOO_MY_ID=x")
-	require.NoError(t, err)
+	c, warnings := must.Do2(load(t, "2", "myid=3\n", "ZOO_MY_ID=x"))(t)
 	require.Equal(t, int64(2), c.ServerID, "the file wins")
 	require.Contains(t, warningText(warnings), "myid: loses against the file")
 
-	_, _, err = load(t, "", "", "ZOO_MY_ID=x")
-	require.ErrorContains(t, err, "ZOO_MY_ID: \"x\" is not a number")
+	require.ErrorContains(t, must.Err2(load(t, "", "", "ZOO_MY_ID=x")), "ZOO_MY_ID: \"x\" is not a number")
 
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "myid"), 0o700))
-	_, _, err = Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\n"+three+limits), nil, nil)
+	_, _, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\n"+three+limits), nil, nil)
 	require.ErrorContains(t, err, "myid: file cannot be read")
 	require.Equal(t, ExitDataDir, exitCode(err))
 }
@@ -340,8 +333,7 @@ func TestServerZero(t *testing.T) {
 			require.EqualValues(t, 2, c.Member(0).Weight)
 		}
 	}
-	_, err := load("-1", from0)
-	require.ErrorContains(t, err, "must be at least 0")
+	require.ErrorContains(t, must.Err(load("-1", from0)), "must be at least 0")
 	for _, myid := range []string{"", "0", "5"} {
 		c, err := load(myid, "")
 		require.NoError(t, err, "standalone with the id %q", myid)
@@ -353,16 +345,14 @@ func TestServerZero(t *testing.T) {
 func TestStandaloneWithOneServerLine(t *testing.T) {
 	dir := t.TempDir()
 	writeIn(t, dir, "myid", "1")
-	c, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nserver.1=localhost:2888:3888;2181\n"+
-		"standaloneEnabled=true\nadmin.enableServer=true\n"), nil, nil)
-	require.NoError(t, err)
+	c, warnings := must.Do2(Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nserver.1=localhost:2888:3888;2181\n"+
+		"standaloneEnabled=true\nadmin.enableServer=true\n"), nil, nil))(t)
 	require.False(t, c.Distributed())
 	require.Equal(t, "0.0.0.0:2181", clientAddress(c))
 	require.Equal(t, "Invalid configuration, only one server specified (ignoring)\n", warningText(warnings))
 
-	c, warnings, err = Load(writeIn(t, dir, "zoo.cfg",
-		"dataDir=DIR\nserver.1=localhost:2888:3888;2181\nstandaloneEnabled=false\n"+limits), nil, nil)
-	require.NoError(t, err)
+	c, warnings = must.Do2(Load(writeIn(t, dir, "zoo.cfg",
+		"dataDir=DIR\nserver.1=localhost:2888:3888;2181\nstandaloneEnabled=false\n"+limits), nil, nil))(t)
 	require.True(t, c.Distributed(), "operators that grow an ensemble from one member start it so")
 	require.Equal(t, "No server failure will be tolerated. You need at least 3 servers.\n", warningText(warnings))
 }
@@ -424,8 +414,7 @@ func TestCorrectedValues(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			c, warnings, err := parse(tt.text)
-			require.NoError(t, err)
+			c, warnings := must.Do2(parse(tt.text))(t)
 			require.Equal(t, tt.want, tt.got(c))
 			if tt.warning == "" {
 				require.Empty(t, warnings)
@@ -458,8 +447,7 @@ func TestValidateBuiltConfig(t *testing.T) {
 	} {
 		c := Default()
 		change(c)
-		err := c.Validate()
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, c.Validate(), name)
 	}
 }
 
@@ -478,8 +466,7 @@ func TestIDOfAStandaloneServer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "myid"), 0o700))
-	_, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"), nil, nil)
-	require.NoError(t, err)
+	_, warnings := must.Do2(Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"), nil, nil))(t)
 	require.Contains(t, warningText(warnings), "cannot be read")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -17,9 +18,8 @@ import (
 func put(t *testing.T, fsys vfs.FS, name, text string) {
 	t.Helper()
 	require.NoError(t, fsys.MkdirAll(filepath.Dir(name)))
-	f, err := fsys.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write([]byte(text))
+	f := must.Do(fsys.Create(name))(t)
+	_, err := f.Write([]byte(text))
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), fsys.SyncDir(filepath.Dir(name))))
 }
 
@@ -29,9 +29,8 @@ func TestChange(t *testing.T) {
 	put(t, mem, "/d/version-2/snapshot.0", "old")
 	put(t, mem, "/l/version-2/tmp.x", "nothing that counts")
 	folders := []string{"/d/version-2", "/l/version-2"}
-	c, err := Begin(mem, folders...)
-	require.NoError(t, err)
-	_, err = Begin(mem, "/l/version-2")
+	c := must.Do(Begin(mem, folders...))(t)
+	_, err := Begin(mem, "/l/version-2")
 	require.ErrorIs(t, err, vfs.ErrLocked)
 	require.ErrorContains(t, err, "stop the server first")
 	require.NoError(t, Check(mem, folders...))
@@ -43,22 +42,16 @@ func TestChange(t *testing.T) {
 		require.Equal(t, "a test", unfinished.Command)
 		require.ErrorContains(t, err, "a test was interrupted, and what it has left must not be served: do nothing")
 	}
-	renamed, err := c.SetAside(".old")
-	require.NoError(t, err)
-	require.Equal(t, folders[:1], renamed)
-	_, err = mem.Stat("/l/version-2")
-	require.ErrorIs(t, err, os.ErrNotExist, "a folder without data is removed")
-	built, err := Build(mem, "/d/version-2")
-	require.NoError(t, err)
+	require.Equal(t, folders[:1], must.Do(c.SetAside(".old"))(t))
+	require.ErrorIs(t, must.Err(mem.Stat("/l/version-2")), os.ErrNotExist, "a folder without data is removed")
+	built := must.Do(Build(mem, "/d/version-2"))(t)
 	put(t, mem, built+"/snapshot.1", "new")
 	require.NoError(t, c.Place(built, "/d/version-2"))
 	require.Error(t, Check(mem, folders...))
 	require.NoError(t, c.Finish())
 	require.NoError(t, Check(mem, folders...))
 	require.Empty(t, mem.OpenFiles())
-	names, err := mem.List("/d")
-	require.NoError(t, err)
-	require.Equal(t, []string{"version-2", "version-2.old"}, names)
+	require.Equal(t, []string{"version-2", "version-2.old"}, must.Do(mem.List("/d"))(t))
 }
 
 // What goes wrong in the middle is taken back, and marks that were there before stay.
@@ -71,17 +64,14 @@ func TestAbandon(t *testing.T) {
 			if marked {
 				put(t, mem, "/d/"+MarkFile, "an earlier one\ndo it")
 			}
-			c, err := Begin(mem, "/d/version-2", "/l/version-2")
-			require.NoError(t, err)
+			c := must.Do(Begin(mem, "/d/version-2", "/l/version-2"))(t)
 			require.NoError(t, c.Mark("a test", "do nothing"))
 			cause := errors.New("no more renames")
 			mem.FailNth(vfs.OpRename, 1, cause)
-			_, err = c.SetAside(".old")
-			require.ErrorIs(t, err, cause)
+			require.ErrorIs(t, must.Err(c.SetAside(".old")), cause)
 			require.Equal(t, cause, c.Abandon(cause).(interface{ Unwrap() []error }).Unwrap()[0])
 			for _, file := range []string{"/d/version-2/snapshot.0", "/l/version-2/log.1"} {
-				_, err := mem.Stat(file)
-				require.NoError(t, err)
+				must.Do(mem.Stat(file))(t)
 			}
 			require.Equal(t, marked, Check(mem, "/d/version-2") != nil)
 			require.Empty(t, mem.OpenFiles())
@@ -92,10 +82,8 @@ func TestAbandon(t *testing.T) {
 func TestHistory(t *testing.T) {
 	origin := Origin{Ensemble: 7, Last: proto.MakeZxid(4, 9), Digest: -5}
 	at := func(known int64, o Origin) (History, *zab.Lineage) {
-		h, err := After(known, o)
-		require.NoError(t, err)
-		l, err := zab.ParseLineage([]byte(h.Lineage))
-		require.NoError(t, err)
+		h := must.Do(After(known, o))(t)
+		l := must.Do(zab.ParseLineage([]byte(h.Lineage)))(t)
 		return h, l
 	}
 	h, l := at(6, origin)
@@ -124,8 +112,7 @@ func TestHistory(t *testing.T) {
 	require.NotNil(t, old.Differs(l))
 
 	for known, origin := range map[int64]Origin{-1: {}, 3: origin, epochMax: {}, epochMax - 1: {}} {
-		_, err := After(known, origin)
-		require.ErrorIs(t, err, ErrEpoch, "%d", known)
+		require.ErrorIs(t, must.Err(After(known, origin)), ErrEpoch, "%d", known)
 	}
 }
 
@@ -161,14 +148,10 @@ func TestEpoch(t *testing.T) {
 			mem := vfs.NewMem()
 			put(t, mem, "/d/version-2/acceptedEpoch", "1")
 			make(t, mem)
-			e, err := Epoch(mem, "/d/version-2", "/l/version-2")
-			require.NoError(t, err)
-			require.Equal(t, int64(5), e)
+			require.Equal(t, int64(5), must.Do(Epoch(mem, "/d/version-2", "/l/version-2"))(t))
 		})
 	}
-	e, err := Epoch(vfs.NewMem(), "/d/version-2")
-	require.NoError(t, err)
-	require.Zero(t, e)
+	require.Zero(t, must.Do(Epoch(vfs.NewMem(), "/d/version-2"))(t))
 }
 
 func begun(t *testing.T, mem *vfs.Mem, folder string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // counters is a set of programs with the native client, which count together: each adds one if no other program
@@ -28,9 +29,8 @@ const counterClients = 3
 func (c *chaos) startCounters(wg *sync.WaitGroup) *counters {
 	n := &counters{chaos: c}
 	for i := range counterClients {
-		k, err := client.Dial(c.finish, c.e.ConnectString(), client.WithSessionTimeout(time.Minute),
-			client.WithConnectTimeout(time.Second), client.WithBackoff(0, 20*time.Millisecond))
-		require.NoError(c, err)
+		k := must.Do(client.Dial(c.finish, c.e.ConnectString(), client.WithSessionTimeout(time.Minute),
+			client.WithConnectTimeout(time.Second), client.WithBackoff(0, 20*time.Millisecond)))(c)
 		n.clients = append(n.clients, k)
 		c.Cleanup(func() { _ = k.Close() })
 		n.make(k, "/count", []byte("0"), client.Persistent)

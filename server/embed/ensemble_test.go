@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -45,8 +46,7 @@ func TestEveryServerServesTheSameTree(t *testing.T) {
 			for _, id := range e.IDs() {
 				c := dial(t, e, id, wire.Options{})
 				require.NoError(t, c.Sync("/"))
-				names := c.MustChildren(t, "/", false)
-				require.Len(t, names, len(e.IDs())+1)
+				require.Len(t, c.MustChildren(t, "/", false), len(e.IDs())+1)
 			}
 		})
 	}
@@ -116,8 +116,7 @@ func TestWipedServerLearnsEverythingAgain(t *testing.T) {
 		require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
-	names := dial(t, e, 1, wire.Options{}).MustChildren(t, "/", false)
-	require.Len(t, names, 4)
+	require.Len(t, dial(t, e, 1, wire.Options{}).MustChildren(t, "/", false), 4)
 	require.Error(t, e.Wipe(1), "a server that runs needs its disk")
 }
 
@@ -142,8 +141,7 @@ func TestWholeEnsembleComesBack(t *testing.T) {
 			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 			require.NoError(t, e.WaitEqual(within(t)))
 			again := dial(t, e, 3, resume)
-			names := again.MustChildren(t, "/", false)
-			require.Len(t, names, 52)
+			require.Len(t, again.MustChildren(t, "/", false), 52)
 			stat := again.MustExists(t, "/mine", false)
 			require.Equal(t, again.Session(), stat.EphemeralOwner)
 		})
@@ -216,8 +214,7 @@ func TestClientsAreRefused(t *testing.T) {
 	c := dial(t, e, 1, wire.Options{})
 	e.RefuseClients(1)
 	<-c.Done()
-	_, err := wire.Dial(e.Addr(1), wire.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(e.Addr(1), wire.Options{})))
 	e.Heal()
 	again := dial(t, e, 1, c.Resume())
 	e.CutClients(1)
@@ -237,8 +234,7 @@ func TestExpireSession(t *testing.T) {
 				require.NoError(t, wire.Rejects(e.Addr(id), c.Resume()))
 				other := dial(t, e, 1, wire.Options{})
 				require.NoError(t, other.Sync("/"))
-				_, err := other.Exists("/mine", false)
-				require.ErrorIs(t, err, proto.ErrNoNode)
+				require.ErrorIs(t, must.Err(other.Exists("/mine", false)), proto.ErrNoNode)
 				require.ErrorIs(t, e.ExpireSession(within(t), c.Session()), proto.ErrSessionExpired)
 			}
 		})
@@ -253,8 +249,7 @@ func TestAddressStays(t *testing.T) {
 		end(1)
 		end(1) // what is down stays down
 		require.Nil(t, e.Server(1))
-		_, err := wire.Dial(e.Addr(1), wire.Options{})
-		require.Error(t, err)
+		require.Error(t, must.Err(wire.Dial(e.Addr(1), wire.Options{})))
 		require.NoError(t, e.Start(1))
 		require.NoError(t, e.Start(1))
 		require.Equal(t, c.Session(), dial(t, e, 1, c.Resume()).Session())
@@ -264,8 +259,7 @@ func TestAddressStays(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{{Servers: -1}, {Servers: 150, Observers: 100}, {TickTime: time.Millisecond}} {
-		_, err := New(o)
-		require.ErrorContains(t, err, "embed: ")
+		require.ErrorContains(t, must.Err(New(o)), "embed: ")
 	}
 	_, err := New(Options{Servers: 3, Configure: func(_ int, c *config.Config) {
 		c.TrustEmptySnapshot, c.DBAutocreate, c.DatadirAutocreate = false, false, false
@@ -317,8 +311,7 @@ func TestBrokenDisk(t *testing.T) {
 			create(t, c, "/before")
 			e.Disk(id).FailNth(vfs.OpSync, 0, errors.New("input/output error"))
 			ctx := within(t)
-			n, err := client.Dial(ctx, e.ConnectString(other), client.WithSessionTimeout(10*time.Second))
-			require.NoError(t, err)
+			n := must.Do(client.Dial(ctx, e.ConnectString(other), client.WithSessionTimeout(10*time.Second)))(t)
 			defer n.Close()
 			require.NoError(t, poll(ctx, "the server to end", func() (bool, error) {
 				_, err := n.Create(ctx, "/n-", nil, client.PersistentSequential)
@@ -357,8 +350,7 @@ func TestObserversWaitForEachOther(t *testing.T) {
 
 // A leader with leaderServes=no leads, and leaves the clients to the others.
 func TestLeaderServesNobody(t *testing.T) {
-	e, err := New(Options{Servers: 3, Configure: func(_ int, c *config.Config) { c.LeaderServes = false }})
-	require.NoError(t, err)
+	e := must.Do(New(Options{Servers: 3, Configure: func(_ int, c *config.Config) { c.LeaderServes = false }}))(t)
 	t.Cleanup(e.Close)
 	var leads, follows []int
 	require.NoError(t, poll(within(t), "two followers", func() (bool, error) {
@@ -380,11 +372,9 @@ func TestLeaderServesNobody(t *testing.T) {
 	}))
 	c := dial(t, e, follows[0], wire.Options{})
 	create(t, c, "/n")
-	_, err = wire.Dial(e.Addr(leads[0]), wire.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(e.Addr(leads[0]), wire.Options{})))
 	create(t, c, "/m")
-	text := wire.MustFourLetter(t, e.Addr(leads[0]), "ruok", 10*time.Second)
-	require.Equal(t, "imok", text)
+	require.Equal(t, "imok", wire.MustFourLetter(t, e.Addr(leads[0]), "ruok", 10*time.Second))
 }
 
 // Where leaders serve nobody, clients outlive one leader after another: a server without clients, as after a restart,
@@ -395,8 +385,7 @@ func TestLeadershipGoesToServersWithoutClients(t *testing.T) {
 	}})
 	leader := func() int {
 		require.NoError(t, e.WaitServing(within(t)))
-		id, err := e.Leader(within(t))
-		require.NoError(t, err)
+		id := must.Do(e.Leader(within(t)))(t)
 		return id
 	}
 	var all []*wire.Conn
@@ -418,8 +407,7 @@ func TestLeadershipGoesToServersWithoutClients(t *testing.T) {
 		}))
 	}
 	for _, c := range all {
-		names := c.MustChildren(t, "/", false)
-		require.Len(t, names, 1+3*len(all))
+		require.Len(t, c.MustChildren(t, "/", false), 1+3*len(all))
 	}
 }
 
@@ -449,8 +437,7 @@ func TestWeightsDecide(t *testing.T) {
 			return strings.Contains(text, "not currently serving"), err
 		}))
 	}
-	_, err := wire.Dial(e.Addr(2), wire.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(wire.Dial(e.Addr(2), wire.Options{})))
 	require.NoError(t, e.Start(1))
 	require.NoError(t, e.WaitServing(within(t)))
 	dial(t, e, 3, wire.Options{}).MustExists(t, "/one", false)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -48,7 +49,6 @@ func create(t testing.TB, c *wire.Conn, path string) {
 // leader is the id of the leader, and of another server.
 func leader(t testing.TB, e *Ensemble) (leads, follows int) {
 	t.Helper()
-	leads, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leads = must.Do(e.Leader(within(t)))(t)
 	return leads, leads%e.options.Servers + 1
 }

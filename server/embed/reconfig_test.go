@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -95,8 +96,7 @@ func inForceAs(t *testing.T, e *Ensemble, lines []string, members ...int) {
 
 func dialClient(t *testing.T, e *Ensemble, ids ...int) *client.Client {
 	t.Helper()
-	c, err := client.Dial(within(t), e.ConnectString(ids...))
-	require.NoError(t, err)
+	c := must.Do(client.Dial(within(t), e.ConnectString(ids...)))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -116,8 +116,7 @@ const loaders = 4
 func startLoad(t *testing.T, e *Ensemble) *load {
 	t.Helper()
 	c := dialClient(t, e)
-	_, err := c.Create(within(t), "/load", nil, client.Persistent)
-	require.NoError(t, err)
+	must.Do(c.Create(within(t), "/load", nil, client.Persistent))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &load{e: e, stop: cancel}
 	t.Cleanup(cancel)
@@ -218,9 +217,7 @@ func TestEnsembleGrowsAndShrinks(t *testing.T) {
 	} {
 		l.goesOn(t)
 		reconfigure(t, e, step.change, step.members...)
-		leads, err := e.Leader(within(t))
-		require.NoError(t, err)
-		require.Contains(t, step.members, leads)
+		require.Contains(t, step.members, must.Do(e.Leader(within(t)))(t))
 	}
 	l.goesOn(t)
 	l.judge(t, 1)
@@ -260,12 +257,9 @@ func TestRemovedLeaderHandsOver(t *testing.T) {
 		l.goesOn(t)
 		old, _ := leader(t, e)
 		c := dial(t, e, old, wire.Options{})
-		r := c.MustDo(t, wire.Reconfig("", fmt.Sprint(old), "", -1))
-		require.Equal(t, proto.OK, r.Header.Err)
+		require.Equal(t, proto.OK, c.MustDo(t, wire.Reconfig("", fmt.Sprint(old), "", -1)).Header.Err)
 		inForce(t, e, others(e, old)...)
-		now, err := e.Leader(within(t))
-		require.NoError(t, err)
-		require.NotEqual(t, old, now)
+		require.NotEqual(t, old, must.Do(e.Leader(within(t)))(t))
 		require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 		require.NotEqual(t, "leader", e.Server(old).Status().Mode)
 		reconfigure(t, e, client.Reconfig{Join: e.Line(old)}, e.IDs()...)
@@ -355,8 +349,7 @@ func TestKilledDuringReconfig(t *testing.T) {
 			}
 			return len(versions) == 1, nil
 		}))
-		text, _, err := dialClient(t, e).Get(within(t), "/zookeeper/config")
-		require.NoError(t, err)
+		text, _ := must.Do2(dialClient(t, e).Get(within(t), "/zookeeper/config"))(t)
 		if strings.Contains(string(text), "server.4=") {
 			added++
 		} else {

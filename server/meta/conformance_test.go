@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,8 +34,7 @@ func subjects(t *testing.T) map[string]func(t *testing.T) *subject {
 			dir := t.TempDir()
 			s := &subject{}
 			open := func(t *testing.T) Store {
-				db, err := Open(Options{Dir: dir, ServerID: 3, Member: true})
-				require.NoError(t, err)
+				db := must.Do(Open(Options{Dir: dir, ServerID: 3, Member: true}))(t)
 				require.NoError(t, db.Rebuilt())
 				t.Cleanup(func() { require.NoError(t, db.Close()) })
 				return db
@@ -112,26 +112,21 @@ func TestConformance(t *testing.T) {
 			require.Equal(t, Epochs{Accepted: 5, Current: 4}, s.Epochs())
 		},
 		"epochs that were never set come from the database": func(t *testing.T, s *subject) {
-			e, err := s.Reconcile(proto.MakeZxid(7, 3))
-			require.NoError(t, err)
+			e := must.Do(s.Reconcile(proto.MakeZxid(7, 3)))(t)
 			require.Equal(t, Epochs{Accepted: 7, Current: 7}, e)
 			s.again(t)
 			require.Equal(t, Epochs{Accepted: 7, Current: 7}, s.Epochs())
 		},
 		"a fresh member has epoch 0": func(t *testing.T, s *subject) {
-			e, err := s.Reconcile(0)
-			require.NoError(t, err)
-			require.Equal(t, Epochs{}, e)
+			require.Equal(t, Epochs{}, must.Do(s.Reconcile(0))(t))
 			s.again(t)
 			// Epoch 0 was set: a database that is ahead of it is now a contradiction.
-			_, err = s.Reconcile(proto.MakeZxid(1, 1))
-			require.ErrorIs(t, err, ErrEpoch)
+			require.ErrorIs(t, must.Err(s.Reconcile(proto.MakeZxid(1, 1))), ErrEpoch)
 		},
 		"a database may lag behind its epochs": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(9))
 			require.NoError(t, s.SetCurrent(8, ""))
-			e, err := s.Reconcile(proto.MakeZxid(2, 1))
-			require.NoError(t, err)
+			e := must.Do(s.Reconcile(proto.MakeZxid(2, 1)))(t)
 			require.Equal(t, Epochs{Accepted: 9, Current: 8}, e)
 		},
 		"a database ahead of currentEpoch and acceptedEpoch is refused": func(t *testing.T, s *subject) {
@@ -145,21 +140,17 @@ func TestConformance(t *testing.T) {
 		"a database of an accepted epoch is a prefix of its history": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(9))
 			require.NoError(t, s.SetCurrent(4, ""))
-			e, err := s.Reconcile(proto.MakeZxid(9, 1))
-			require.NoError(t, err)
+			e := must.Do(s.Reconcile(proto.MakeZxid(9, 1)))(t)
 			require.Equal(t, Epochs{Accepted: 9, Current: 4}, e)
-			_, err = s.Reconcile(proto.MakeZxid(10, 1))
-			require.ErrorIs(t, err, ErrEpoch)
+			require.ErrorIs(t, must.Err(s.Reconcile(proto.MakeZxid(10, 1))), ErrEpoch)
 		},
 		"unless currentEpoch.tmp explains it": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(4))
 			require.NoError(t, s.SetCurrent(4, ""))
 			s.tmp(t, 4)
-			_, err := s.Reconcile(proto.MakeZxid(5, 1))
-			require.ErrorIs(t, err, ErrEpoch, "too old")
+			require.ErrorIs(t, must.Err(s.Reconcile(proto.MakeZxid(5, 1))), ErrEpoch, "too old")
 			s.tmp(t, 5)
-			_, err = s.Reconcile(proto.MakeZxid(5, 1))
-			require.ErrorIs(t, err, ErrEpoch, "never accepted")
+			require.ErrorIs(t, must.Err(s.Reconcile(proto.MakeZxid(5, 1))), ErrEpoch, "never accepted")
 		},
 		"a server is blank until that is taken back": func(t *testing.T, s *subject) {
 			require.False(t, s.Blank(), "a directory without a mark may be that of a Java server")
@@ -168,8 +159,7 @@ func TestConformance(t *testing.T) {
 			require.True(t, s.Blank())
 			require.NoError(t, s.SetAccepted(5))
 			require.NoError(t, s.SetCurrent(5, ""))
-			_, err := s.Reconcile(proto.MakeZxid(5, 1))
-			require.NoError(t, err)
+			must.Do(s.Reconcile(proto.MakeZxid(5, 1)))(t)
 			s.again(t)
 			require.True(t, s.Blank(), "whatever was received")
 			require.NoError(t, s.SetBlank(false))

@@ -42,8 +42,7 @@ func names(t *testing.T, dir string) (names []string) {
 
 func open(t *testing.T, o Options) *DB {
 	t.Helper()
-	db, err := Open(o)
-	require.NoError(t, err)
+	db := must.Do(Open(o))(t)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
@@ -62,8 +61,7 @@ func TestStandaloneHasNoEpochFiles(t *testing.T) {
 func TestEpochFilesAsJavaWritesThem(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir, Member: true})
-	_, err := db.Reconcile(0)
-	require.NoError(t, err)
+	must.Do(db.Reconcile(0))(t)
 	require.Equal(t, "0", readFile(t, dir, "acceptedEpoch"))
 	require.Equal(t, "0", readFile(t, dir, "currentEpoch"))
 	require.NoError(t, db.SetAccepted(17))
@@ -136,16 +134,14 @@ func TestAcceptedFarAboveCurrentIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrEpoch)
 	require.ErrorContains(t, err, "acceptedEpoch 1048581 is too far above currentEpoch 4: one of the two is damaged")
 	writeFile(t, dir, "acceptedEpoch", 4)
-	epochs, err := open(t, Options{Dir: dir, Member: true}).Reconcile(proto.MakeZxid(4, 1))
-	require.NoError(t, err)
+	epochs := must.Do(open(t, Options{Dir: dir, Member: true}).Reconcile(proto.MakeZxid(4, 1)))(t)
 	require.Equal(t, Epochs{4, 4}, epochs)
 
 	// a new server that an old ensemble was about to bring up to date
 	fresh := t.TempDir()
 	writeFile(t, fresh, "acceptedEpoch", 5+EpochLeap)
 	writeFile(t, fresh, "currentEpoch", 0)
-	_, err = open(t, Options{Dir: fresh, Member: true}).Reconcile(0)
-	require.NoError(t, err)
+	must.Do(open(t, Options{Dir: fresh, Member: true}).Reconcile(0))(t)
 }
 
 func TestIdentity(t *testing.T) {
@@ -157,11 +153,10 @@ func TestIdentity(t *testing.T) {
 	db = open(t, Options{Dir: dir, ServerID: 2, Member: true}) // a standalone server joins an ensemble
 	require.EqualValues(t, 2, db.Identity().ServerID)
 	require.Equal(t, first.Instance, db.Identity().Instance)
-	_, err := Open(Options{Dir: dir, ServerID: 2})
-	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, must.Err(Open(Options{Dir: dir, ServerID: 2})), ErrLocked)
 	require.NoError(t, db.Close())
 
-	_, err = Open(Options{Dir: dir, ServerID: 3, Member: true})
+	_, err := Open(Options{Dir: dir, ServerID: 3, Member: true})
 	require.ErrorIs(t, err, ErrWrongServer)
 	require.ErrorContains(t, err, "server 2, this is server 3")
 	require.EqualValues(t, 2, open(t, Options{Dir: dir}).Identity().ServerID)
@@ -273,18 +268,15 @@ func TestOpenMakesDurableWhatItReads(t *testing.T) {
 		require.Equal(t, FileName, filepath.Base(f.Name()))
 		return do("meta.db")
 	}}
-	db, err := Open(o)
-	require.NoError(t, err)
+	db := must.Do(Open(o))(t)
 	require.NoError(t, db.SetAccepted(1))
 	require.NoError(t, db.Close())
 	did = nil
-	db, err = Open(o)
-	require.NoError(t, err)
+	db = must.Do(Open(o))(t)
 	require.NoError(t, db.Close())
 	require.Equal(t, []string{"directory", "meta.db"}, did[:2])
 	for _, broken = range did[:2] {
-		_, err := Open(o)
-		require.ErrorContains(t, err, "broken")
+		require.ErrorContains(t, must.Err(Open(o)), "broken")
 	}
 }
 
@@ -359,8 +351,7 @@ func TestFullDiskForEpochFiles(t *testing.T) {
 		dir := t.TempDir()
 		mem := vfs.NewMem()
 		require.NoError(t, mem.MkdirAll(dir))
-		db, err := Open(Options{Dir: dir, FS: mem, Member: true})
-		require.NoError(t, err)
+		db := must.Do(Open(Options{Dir: dir, FS: mem, Member: true}))(t)
 		require.NoError(t, db.SetAccepted(1))
 		kind := []vfs.OpKind{vfs.OpCreate, vfs.OpWrite, vfs.OpSync, vfs.OpRename}[nth]
 		mem.FailNth(kind, 0, vfs.ErrNoSpace)
@@ -371,8 +362,7 @@ func TestFullDiskForEpochFiles(t *testing.T) {
 		require.NoError(t, db.SetAccepted(2))
 		require.NoError(t, db.Close())
 		require.Empty(t, mem.OpenFiles())
-		again, err := Open(Options{Dir: dir, FS: mem, Member: true})
-		require.NoError(t, err)
+		again := must.Do(Open(Options{Dir: dir, FS: mem, Member: true}))(t)
 		require.Equal(t, Epochs{Accepted: 2}, again.Epochs())
 		require.NoError(t, again.Close())
 	}
@@ -406,8 +396,7 @@ func TestMemFailure(t *testing.T) {
 
 func FuzzCheckPages(f *testing.F) {
 	dir := f.TempDir()
-	db, err := Open(Options{Dir: dir})
-	require.NoError(f, err)
+	db := must.Do(Open(Options{Dir: dir}))(f)
 	require.NoError(f, db.PutSnapshot("snapshot.1", 1, 1, 1))
 	require.NoError(f, db.Close())
 	b := must.ReadFile(f, filepath.Join(dir, FileName))
@@ -436,12 +425,9 @@ func TestServerZero(t *testing.T) {
 	db = open(t, Options{Dir: dir, Member: true}) // a standalone server joins an ensemble
 	require.Zero(t, db.Identity().ServerID)
 	require.NoError(t, db.Close())
-	_, err := Open(Options{Dir: dir, ServerID: 3, Member: true})
-	require.ErrorIs(t, err, ErrWrongServer)
+	require.ErrorIs(t, must.Err(Open(Options{Dir: dir, ServerID: 3, Member: true})), ErrWrongServer)
 	require.Zero(t, open(t, Options{Dir: dir}).Identity().ServerID, "standalone again")
-	f, err := Peek(vfs.OS(), t.TempDir())
-	require.NoError(t, err)
-	require.Equal(t, NoServer, f.Identity.ServerID)
+	require.Equal(t, NoServer, must.Do(Peek(vfs.OS(), t.TempDir()))(t).Identity.ServerID)
 }
 
 // TestStoredIDs fixes the ids in a record, where 0 is a standalone server.
@@ -465,8 +451,7 @@ func TestRecordBytes(t *testing.T) {
 		if blank {
 			want = "00000002" + fields
 		}
-		b, err := hex.DecodeString(want)
-		require.NoError(t, err)
+		b := must.Do(hex.DecodeString(want))(t)
 		require.Equal(t, seal(b), rec.encode())
 		var r record
 		require.NoError(t, r.decode(seal(b)))
@@ -499,16 +484,14 @@ func FuzzRecord(f *testing.F) {
 // Addresses whose checksum does not match are lost, and nothing else is.
 func TestDamagedAddresses(t *testing.T) {
 	o := Options{Dir: t.TempDir(), ServerID: 3, Member: true}
-	db, err := Open(o)
-	require.NoError(t, err)
+	db := must.Do(Open(o))(t)
 	require.NoError(t, db.SetAddresses(map[string][]string{"zk-1.example": {"10.0.0.1"}}))
 	require.NoError(t, db.SetAccepted(5))
 	require.NoError(t, db.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(recordBucket).Put(addressesKey, []byte("zk-1.example 10.0.0.1\nnone"))
 	}))
 	require.NoError(t, db.Close())
-	db, err = Open(o)
-	require.NoError(t, err)
+	db = must.Do(Open(o))(t)
 	defer db.Close()
 	require.NoError(t, db.Rebuilt())
 	require.Empty(t, db.Addresses())
@@ -525,19 +508,16 @@ func TestMarkOutlivesMetaDB(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Dir: t.TempDir(), Member: true, ServerID: 1}
 			for _, blank := range []bool{true, false, true} {
-				db, err := Open(o)
-				require.NoError(t, err)
+				db := must.Do(Open(o))(t)
 				require.NoError(t, db.SetAccepted(3))
 				require.NoError(t, db.SetBlank(blank))
 				require.NoError(t, db.Close())
 				require.NoError(t, spoil(filepath.Join(o.Dir, FileName)))
-				db, err = Open(o)
-				require.NoError(t, err)
+				db = must.Do(Open(o))(t)
 				require.Equal(t, name == "damaged", db.Rebuilt() != nil)
 				require.Equal(t, blank, db.Blank())
 				require.NoError(t, db.Close())
-				db, err = Open(o)
-				require.NoError(t, err)
+				db = must.Do(Open(o))(t)
 				require.Equal(t, blank, db.Blank(), "and after that")
 				require.NoError(t, db.Close())
 			}
@@ -568,13 +548,11 @@ func TestDestroyedWhileOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			db, err := Open(Options{Dir: dir, Member: true})
-			require.NoError(t, err)
+			db := must.Do(Open(Options{Dir: dir, Member: true}))(t)
 			require.NoError(t, db.SetAccepted(3))
 			path := filepath.Join(dir, FileName)
 			b := must.ReadFile(t, path)
-			f, err := os.OpenFile(path, os.O_RDWR, 0)
-			require.NoError(t, err)
+			f := must.Do(os.OpenFile(path, os.O_RDWR, 0))(t)
 			require.NoError(t, destroy(f, b))
 			require.NoError(t, f.Close())
 			done := make(chan struct{})

@@ -16,14 +16,12 @@ import (
 // A server may have meta.db open, and nothing in the directory changes.
 func TestPeek(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Peek(vfs.OS(), dir)
-	require.NoError(t, err)
+	f := must.Do(Peek(vfs.OS(), dir))(t)
 	require.Equal(t, Facts{Identity: Identity{ServerID: NoServer}}, f)
 
 	writeFile(t, dir, "acceptedEpoch", 4)
 	writeFile(t, dir, "currentEpoch", 3)
-	f, err = Peek(vfs.OS(), dir)
-	require.NoError(t, err)
+	f = must.Do(Peek(vfs.OS(), dir))(t)
 	require.Equal(t, Facts{Epochs: Epochs{Accepted: 4, Current: 3}, Identity: Identity{ServerID: NoServer}}, f)
 	require.Equal(t, []string{"acceptedEpoch", "currentEpoch"}, names(t, dir))
 
@@ -32,12 +30,10 @@ func TestPeek(t *testing.T) {
 	require.NoError(t, db.SetCurrent(5, "where from"))
 	require.NoError(t, db.SetBlank(true))
 	before := must.ReadFile(t, filepath.Join(dir, FileName))
-	f, err = Peek(vfs.OS(), dir)
-	require.NoError(t, err)
+	f = must.Do(Peek(vfs.OS(), dir))(t)
 	require.Equal(t, Facts{HasDB: true, Epochs: Epochs{Accepted: 6, Current: 5}, Identity: db.Identity(),
 		Lineage: "where from", Blank: true, Catalogue: Catalogue{}}, f)
-	after := must.ReadFile(t, filepath.Join(dir, FileName))
-	require.Equal(t, before, after)
+	require.Equal(t, before, must.ReadFile(t, filepath.Join(dir, FileName)))
 }
 
 // A server in Java may have gone on: the larger epoch counts, as at a start.
@@ -47,21 +43,17 @@ func TestPeekTakesTheLargerEpoch(t *testing.T) {
 	require.NoError(t, db.SetAccepted(6))
 	writeFile(t, dir, "acceptedEpoch", 9)
 	writeFile(t, dir, "currentEpoch", 8)
-	f, err := Peek(vfs.OS(), dir)
-	require.NoError(t, err)
-	require.Equal(t, Epochs{Accepted: 9, Current: 8}, f.Epochs)
+	require.Equal(t, Epochs{Accepted: 9, Current: 8}, must.Do(Peek(vfs.OS(), dir))(t).Epochs)
 }
 
 func TestPeekRefusesDamage(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), []byte("no database"), 0o600))
-	_, err := Peek(vfs.OS(), dir)
-	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorIs(t, must.Err(Peek(vfs.OS(), dir)), ErrDamaged)
 
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "currentEpoch"), []byte("x"), 0o600))
-	_, err = Peek(vfs.OS(), dir)
-	require.ErrorIs(t, err, ErrEpoch)
+	require.ErrorIs(t, must.Err(Peek(vfs.OS(), dir)), ErrEpoch)
 
 	// Each of the two counts although the other is damaged.
 	writeFile(t, dir, "currentEpoch", 4)
@@ -76,8 +68,7 @@ func TestBegin(t *testing.T) {
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("/d"))
 	require.NoError(t, Begin(mem, "/d", 7, "where from"))
-	f, err := Peek(mem.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.CrashOptions{}), "/d")
-	require.NoError(t, err)
+	f := must.Do(Peek(mem.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.CrashOptions{}), "/d"))(t)
 	require.True(t, f.HasDB)
 	require.Equal(t, Epochs{Accepted: 7, Current: 7}, f.Epochs)
 	require.Equal(t, "where from", f.Lineage)
@@ -98,8 +89,7 @@ func TestPeekReadsTheCatalogue(t *testing.T) {
 	db := open(t, Options{Dir: dir, ServerID: 3, Member: true})
 	require.NoError(t, db.SetAccepted(1))
 	require.NoError(t, db.PutSnapshot("snapshot.5", 5, 100, 7))
-	f, err := Peek(vfs.OS(), dir)
-	require.NoError(t, err)
+	f := must.Do(Peek(vfs.OS(), dir))(t)
 	require.True(t, f.Own)
 	size, sum, ok := f.Catalogue.Snapshot("snapshot.5")
 	require.Equal(t, []any{int64(100), uint32(7), true}, []any{size, sum, ok})
@@ -109,7 +99,6 @@ func TestPeekReadsTheCatalogue(t *testing.T) {
 	require.Equal(t, []any{proto.Zxid(5), true}, []any{zxid, ok})
 
 	writeFile(t, dir, "acceptedEpoch", 9)
-	f, err = Peek(vfs.OS(), dir)
-	require.NoError(t, err)
+	f = must.Do(Peek(vfs.OS(), dir))(t)
 	require.False(t, f.Own)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -32,8 +33,7 @@ func TestFullDiskForDatabase(t *testing.T) {
 
 func fillDatabase(t *testing.T, dir string) {
 	db := open(t, Options{Dir: dir})
-	info, err := os.Stat(dir + "/" + FileName)
-	require.NoError(t, err)
+	info := must.Do(os.Stat(dir + "/" + FileName))(t)
 
 	signal.Ignore(unix.SIGXFSZ)
 	defer signal.Reset(unix.SIGXFSZ)

@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,14 +11,14 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Every directory that ZooKeeper has left is taken over from its newest snapshot, fuzzy or without a digest.
 func TestNewestOfZooKeeper(t *testing.T) {
-	dirs, err := filepath.Glob("../../test/testdata/fixtures/*/*/version-2")
-	require.NoError(t, err)
+	dirs := must.Do(filepath.Glob("../../test/testdata/fixtures/*/*/version-2"))(t)
 	require.NotEmpty(t, dirs)
 	taken := 0
 	for _, dir := range dirs {
@@ -54,8 +53,7 @@ func TestNewestThatCannotBeRead(t *testing.T) {
 		mem := vfs.NewMem()
 		require.NoError(t, mem.MkdirAll("/d"))
 		for _, name := range []string{"snapshot.0", "log.1", "snapshot.34", "log.35"} {
-			b, err := os.ReadFile(files + name)
-			require.NoError(t, err)
+			b := must.ReadFile(t, files+name)
 			require.NoError(t, vfs.WriteFile(mem, "/d/"+name, b))
 		}
 		mem.Hook(func(op vfs.Op) error {
@@ -100,13 +98,11 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	}
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("/d"))
-	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d"})
-	require.NoError(t, err)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d"}))(t)
 	last := proto.MakeZxid(1, 1)
-	_, _, err = state.Apply(session(last), nil, nil, false)
-	require.NoError(t, err)
+	must.Do2(state.Apply(session(last), nil, nil, false))(t)
 	w := state.NewWalker()
-	_, err = store.Write(last, otherDigest{w})
+	_, err := store.Write(last, otherDigest{w})
 	w.Close()
 	require.NoError(t, err)
 	found, err := Newest(&Source{FS: mem, Dir: "/d", Snapshots: store, Foreign: true,

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestConformance checks that both filesystems keep the same contract.
@@ -38,11 +40,8 @@ func TestConformance(t *testing.T) {
 
 func write(t *testing.T, fsys FS, name, data string) {
 	t.Helper()
-	f, err := fsys.Create(name)
-	require.NoError(t, err)
-	n, err := f.Write([]byte(data))
-	require.NoError(t, err)
-	require.Equal(t, len(data), n)
+	f := must.Do(fsys.Create(name))(t)
+	require.Equal(t, len(data), must.Do(f.Write([]byte(data)))(t))
 	require.NoError(t, f.Sync())
 	require.NoError(t, f.Close())
 	require.NoError(t, fsys.SyncDir(filepath.Dir(name)))
@@ -50,10 +49,8 @@ func write(t *testing.T, fsys FS, name, data string) {
 
 func read(t *testing.T, fsys FS, name string) string {
 	t.Helper()
-	f, err := fsys.Open(name)
-	require.NoError(t, err)
-	b, err := io.ReadAll(f)
-	require.NoError(t, err)
+	f := must.Do(fsys.Open(name))(t)
+	b := must.ReadAll(t, f)
 	require.NoError(t, f.Close())
 	return string(b)
 }
@@ -71,35 +68,23 @@ var conformance = []struct {
 	}},
 	{"missing files", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, "none")
-		_, err := fsys.Open(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
-		_, err = fsys.OpenWrite(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
-		_, err = fsys.Stat(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.Open(name)), fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.OpenWrite(name)), fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.Stat(name)), fs.ErrNotExist)
 		require.ErrorIs(t, fsys.Remove(name), fs.ErrNotExist)
 		require.ErrorIs(t, fsys.Rename(name, name+"2"), fs.ErrNotExist)
-		_, err = fsys.List(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.List(name)), fs.ErrNotExist)
 		require.ErrorIs(t, fsys.SyncDir(name), fs.ErrNotExist)
-		_, err = fsys.Create(filepath.Join(name, "f"))
-		require.ErrorIs(t, err, fs.ErrNotExist)
-		_, _, err = fsys.Free(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.Create(filepath.Join(name, "f"))), fs.ErrNotExist)
+		require.ErrorIs(t, must.Err2(fsys.Free(name)), fs.ErrNotExist)
 	}},
 	{"positions", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, "f")
-		f, err := fsys.Create(name)
-		require.NoError(t, err)
-		_, err = f.WriteAt([]byte("world"), 600)
-		require.NoError(t, err)
-		_, err = f.Write([]byte("hello"))
-		require.NoError(t, err)
-		_, err = f.Write([]byte("!"))
-		require.NoError(t, err)
-		size, err := f.Size()
-		require.NoError(t, err)
-		require.EqualValues(t, 605, size)
+		f := must.Do(fsys.Create(name))(t)
+		must.Do(f.WriteAt([]byte("world"), 600))(t)
+		must.Do(f.Write([]byte("hello")))(t)
+		must.Do(f.Write([]byte("!")))(t)
+		require.EqualValues(t, 605, must.Do(f.Size())(t))
 		b := make([]byte, 605)
 		n, err := f.ReadAt(b, 0)
 		require.Equal(t, 605, n)
@@ -119,8 +104,7 @@ var conformance = []struct {
 	{"truncate shrinks and grows with zeros", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, "f")
 		write(t, fsys, name, "0123456789")
-		f, err := fsys.OpenWrite(name)
-		require.NoError(t, err)
+		f := must.Do(fsys.OpenWrite(name))(t)
 		require.NoError(t, f.Truncate(4))
 		require.NoError(t, f.Truncate(6))
 		require.NoError(t, f.Close())
@@ -129,26 +113,20 @@ var conformance = []struct {
 	{"open does not write", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, "f")
 		write(t, fsys, name, "x")
-		f, err := fsys.Open(name)
-		require.NoError(t, err)
-		_, err = f.WriteAt([]byte("y"), 0)
-		require.Error(t, err)
+		f := must.Do(fsys.Open(name))(t)
+		require.Error(t, must.Err(f.WriteAt([]byte("y"), 0)))
 		require.NoError(t, f.Close())
 		require.Equal(t, "x", read(t, fsys, name))
 	}},
 	{"closed files refuse", func(t *testing.T, fsys FS, dir string) {
-		f, err := fsys.Create(filepath.Join(dir, "f"))
-		require.NoError(t, err)
+		f := must.Do(fsys.Create(filepath.Join(dir, "f")))(t)
 		require.NoError(t, f.Close())
 		require.ErrorIs(t, f.Close(), fs.ErrClosed)
 		require.ErrorIs(t, f.Sync(), fs.ErrClosed)
-		_, err = f.WriteAt([]byte("y"), 0)
-		require.ErrorIs(t, err, fs.ErrClosed)
-		_, err = f.ReadAt(make([]byte, 1), 0)
-		require.ErrorIs(t, err, fs.ErrClosed)
+		require.ErrorIs(t, must.Err(f.WriteAt([]byte("y"), 0)), fs.ErrClosed)
+		require.ErrorIs(t, must.Err(f.ReadAt(make([]byte, 1), 0)), fs.ErrClosed)
 		require.ErrorIs(t, f.Truncate(0), fs.ErrClosed)
-		_, err = f.Size()
-		require.ErrorIs(t, err, fs.ErrClosed)
+		require.ErrorIs(t, must.Err(f.Size()), fs.ErrClosed)
 	}},
 	{"rename replaces", func(t *testing.T, fsys FS, dir string) {
 		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
@@ -156,9 +134,7 @@ var conformance = []struct {
 		write(t, fsys, b, "old")
 		require.NoError(t, fsys.Rename(a, b))
 		require.Equal(t, "new", read(t, fsys, b))
-		names, err := fsys.List(dir)
-		require.NoError(t, err)
-		require.Equal(t, []string{"b"}, names)
+		require.Equal(t, []string{"b"}, must.Do(fsys.List(dir))(t))
 	}},
 	{"directories are renamed", func(t *testing.T, fsys FS, dir string) {
 		a, b, full := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "full")
@@ -168,8 +144,7 @@ var conformance = []struct {
 		write(t, fsys, filepath.Join(a, "f"), "kept")
 		write(t, fsys, filepath.Join(full, "f"), "in the way")
 		write(t, fsys, filepath.Join(dir, "file"), "")
-		lock, err := fsys.Lock(filepath.Join(a, ".lock"))
-		require.NoError(t, err)
+		lock := must.Do(fsys.Lock(filepath.Join(a, ".lock")))(t)
 		require.ErrorIs(t, fsys.Rename(a, full), fs.ErrExist)
 		require.Error(t, fsys.Rename(a, filepath.Join(dir, "file")))
 		require.Error(t, fsys.Rename(filepath.Join(dir, "file"), a))
@@ -178,39 +153,30 @@ var conformance = []struct {
 		require.NoError(t, fsys.Remove(b))
 		require.NoError(t, fsys.Rename(a, b))
 		require.Equal(t, "kept", read(t, fsys, filepath.Join(b, "f")))
-		_, err = fsys.Stat(a)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Err(fsys.Stat(a)), fs.ErrNotExist)
 		require.NoError(t, fsys.MkdirAll(a))
 		other, err := fsys.Lock(filepath.Join(a, ".lock"))
 		require.NoError(t, err, "the lock went with the directory")
-		_, err = fsys.Lock(filepath.Join(b, ".lock"))
-		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorIs(t, must.Err(fsys.Lock(filepath.Join(b, ".lock"))), ErrLocked)
 		require.NoError(t, errors.Join(lock.Close(), other.Close()))
 	}},
 	{"removed files stay readable", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, "f")
 		write(t, fsys, name, "still")
-		f, err := fsys.Open(name)
-		require.NoError(t, err)
+		f := must.Do(fsys.Open(name))(t)
 		require.NoError(t, fsys.Remove(name))
-		b, err := io.ReadAll(f)
-		require.NoError(t, err)
-		require.Equal(t, "still", string(b))
+		require.Equal(t, "still", string(must.ReadAll(t, f)))
 		require.NoError(t, f.Close())
 	}},
 	{"list and stat", func(t *testing.T, fsys FS, dir string) {
 		write(t, fsys, filepath.Join(dir, "z"), "1")
 		write(t, fsys, filepath.Join(dir, "m"), "22")
 		require.NoError(t, fsys.MkdirAll(filepath.Join(dir, "d")))
-		names, err := fsys.List(dir)
-		require.NoError(t, err)
-		require.Equal(t, []string{"d", "m", "z"}, names)
-		info, err := fsys.Stat(filepath.Join(dir, "m"))
-		require.NoError(t, err)
+		require.Equal(t, []string{"d", "m", "z"}, must.Do(fsys.List(dir))(t))
+		info := must.Do(fsys.Stat(filepath.Join(dir, "m")))(t)
 		require.EqualValues(t, 2, info.Size())
 		require.False(t, info.IsDir())
-		info, err = fsys.Stat(filepath.Join(dir, "d"))
-		require.NoError(t, err)
+		info = must.Do(fsys.Stat(filepath.Join(dir, "d")))(t)
 		require.True(t, info.IsDir())
 		require.NoError(t, fsys.Remove(filepath.Join(dir, "d")))
 		require.Error(t, fsys.Remove(dir), "not empty")
@@ -223,20 +189,15 @@ var conformance = []struct {
 	}},
 	{"lock excludes", func(t *testing.T, fsys FS, dir string) {
 		name := filepath.Join(dir, ".lock")
-		l, err := fsys.Lock(name)
-		require.NoError(t, err)
-		_, err = fsys.Lock(name)
-		require.ErrorIs(t, err, ErrLocked)
+		l := must.Do(fsys.Lock(name))(t)
+		require.ErrorIs(t, must.Err(fsys.Lock(name)), ErrLocked)
 		require.NoError(t, l.Close())
-		l, err = fsys.Lock(name)
-		require.NoError(t, err)
+		l = must.Do(fsys.Lock(name))(t)
 		require.NoError(t, l.Close())
-		_, err = fsys.Stat(name)
-		require.NoError(t, err)
+		must.Do(fsys.Stat(name))(t)
 	}},
 	{"free", func(t *testing.T, fsys FS, dir string) {
-		free, total, err := fsys.Free(dir)
-		require.NoError(t, err)
+		free, total := must.Do2(fsys.Free(dir))(t)
 		require.Positive(t, free)
 		require.GreaterOrEqual(t, total, free)
 	}},
@@ -244,8 +205,7 @@ var conformance = []struct {
 		const seed = 7
 		t.Logf("seed %d", seed)
 		rng := rand.New(rand.NewPCG(seed, seed))
-		f, err := fsys.Create(filepath.Join(dir, "f"))
-		require.NoError(t, err)
+		f := must.Do(fsys.Create(filepath.Join(dir, "f")))(t)
 		var want []byte
 		for range 300 {
 			switch rng.IntN(10) {
@@ -260,8 +220,7 @@ var conformance = []struct {
 				for i := range b {
 					b[i] = byte(rng.Uint32())
 				}
-				_, err := f.WriteAt(b, int64(off))
-				require.NoError(t, err)
+				must.Do(f.WriteAt(b, int64(off)))(t)
 				if len(b) > 0 && off+len(b) > len(want) {
 					want = resized(slices.Clone(want), int64(off+len(b)))
 				}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A file that is written over is the old one or the new one after a crash at any operation, and whole.
@@ -39,9 +41,6 @@ func TestWriteFileIsOneStep(t *testing.T) {
 func TestReadFileIsBounded(t *testing.T) {
 	m := NewMem()
 	require.NoError(t, WriteFile(m, "/f", make([]byte, 10)))
-	b, err := ReadFile(m, "/f", 10)
-	require.NoError(t, err)
-	require.Len(t, b, 10)
-	_, err = ReadFile(m, "/f", 9)
-	require.ErrorIs(t, err, ErrTooLarge)
+	require.Len(t, must.Do(ReadFile(m, "/f", 10))(t), 10)
+	require.ErrorIs(t, must.Err(ReadFile(m, "/f", 9)), ErrTooLarge)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 func newRand(t *testing.T, seed uint64) *rand.Rand {
@@ -22,10 +24,8 @@ func TestCrashKeepsWhatWasSynced(t *testing.T) {
 	rng := newRand(t, 1)
 	m := NewMem()
 	write(t, m, "/f", "synced")
-	f, err := m.OpenWrite("/f")
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte("SYNCED and more"), 0)
-	require.NoError(t, err)
+	f := must.Do(m.OpenWrite("/f"))(t)
+	must.Do(f.WriteAt([]byte("SYNCED and more"), 0))(t)
 
 	strict := m.CrashClone(rng, CrashOptions{})
 	require.Equal(t, "synced", read(t, strict, "/f"))
@@ -45,10 +45,8 @@ func TestCrashKeepsAnySubsetOfBlocks(t *testing.T) {
 	rng := newRand(t, 2)
 	m := NewMem()
 	write(t, m, "/f", strings.Repeat("o", 3*BlockSize))
-	f, err := m.OpenWrite("/f")
-	require.NoError(t, err)
-	_, err = f.WriteAt(bytes.Repeat([]byte("n"), 3*BlockSize), 0)
-	require.NoError(t, err)
+	f := must.Do(m.OpenWrite("/f"))(t)
+	must.Do(f.WriteAt(bytes.Repeat([]byte("n"), 3*BlockSize), 0))(t)
 	seen := map[string]int{}
 	for range 200 {
 		got := read(t, m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50}), "/f")
@@ -71,12 +69,9 @@ func TestCrashKeepsVersionsOfABlock(t *testing.T) {
 	rng := newRand(t, 3)
 	m := NewMem()
 	write(t, m, "/f", "....")
-	f, err := m.OpenWrite("/f")
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte("A"), 0)
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte("B"), 2)
-	require.NoError(t, err)
+	f := must.Do(m.OpenWrite("/f"))(t)
+	must.Do(f.WriteAt([]byte("A"), 0))(t)
+	must.Do(f.WriteAt([]byte("B"), 2))(t)
 	seen := map[string]bool{}
 	for range 100 {
 		seen[read(t, m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50}), "/f")] = true
@@ -90,23 +85,19 @@ func TestCrashLosesNamesThatWereNotSynced(t *testing.T) {
 	m := NewMem()
 	write(t, m, "/old", "1")
 	require.NoError(t, m.Rename("/old", "/new"))
-	f, err := m.Create("/other")
-	require.NoError(t, err)
+	f := must.Do(m.Create("/other"))(t)
 	require.NoError(t, f.Sync())
 	require.NoError(t, f.Close())
 
 	seen := map[string]bool{}
 	for range 100 {
-		names, err := m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50}).List("/")
-		require.NoError(t, err)
+		names := must.Do(m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50}).List("/"))(t)
 		seen[strings.Join(names, " ")] = true
 	}
 	require.Equal(t, map[string]bool{"old": true, "new": true, "old other": true, "new other": true}, seen)
 
 	require.NoError(t, m.SyncDir("/"))
-	names, err := m.CrashClone(rng, CrashOptions{}).List("/")
-	require.NoError(t, err)
-	require.Equal(t, []string{"new", "other"}, names)
+	require.Equal(t, []string{"new", "other"}, must.Do(m.CrashClone(rng, CrashOptions{}).List("/"))(t))
 }
 
 func TestFailedSyncIsNotMadeGoodByTheNext(t *testing.T) {
@@ -114,12 +105,9 @@ func TestFailedSyncIsNotMadeGoodByTheNext(t *testing.T) {
 	errDisk := errors.New("disk")
 	m := NewMem()
 	write(t, m, "/f", strings.Repeat("o", 64*BlockSize))
-	f, err := m.OpenWrite("/f")
-	require.NoError(t, err)
-	_, err = f.WriteAt(bytes.Repeat([]byte("n"), 64*BlockSize), 0)
-	require.NoError(t, err)
-	other, err := m.Open("/f")
-	require.NoError(t, err)
+	f := must.Do(m.OpenWrite("/f"))(t)
+	must.Do(f.WriteAt(bytes.Repeat([]byte("n"), 64*BlockSize), 0))(t)
+	other := must.Do(m.Open("/f"))(t)
 	m.FailNth(OpSync, 0, errDisk)
 	require.ErrorIs(t, f.Sync(), errDisk)
 	require.NoError(t, f.Sync())
@@ -136,20 +124,16 @@ func TestFailedSyncIsNotMadeGoodByTheNext(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	m := NewMem()
 	m.SetCapacity(4 * BlockSize)
-	f, err := m.Create("/f")
-	require.NoError(t, err)
-	n, err := f.WriteAt(make([]byte, 3*BlockSize), 0)
-	require.NoError(t, err)
+	f := must.Do(m.Create("/f"))(t)
+	n := must.Do(f.WriteAt(make([]byte, 3*BlockSize), 0))(t)
 	require.Equal(t, 3*BlockSize, n)
-	n, err = f.WriteAt(make([]byte, 2*BlockSize), 3*BlockSize)
+	n, err := f.WriteAt(make([]byte, 2*BlockSize), 3*BlockSize)
 	require.ErrorIs(t, err, ErrNoSpace)
 	require.Equal(t, BlockSize, n, "what fits is written")
-	free, total, err := m.Free("/")
-	require.NoError(t, err)
+	free, total := must.Do2(m.Free("/"))(t)
 	require.Zero(t, free)
 	require.EqualValues(t, 4*BlockSize, total)
-	_, err = f.WriteAt(make([]byte, 4*BlockSize), 0)
-	require.NoError(t, err, "overwriting takes no space")
+	require.NoError(t, must.Err(f.WriteAt(make([]byte, 4*BlockSize), 0)), "overwriting takes no space")
 	require.ErrorIs(t, f.Truncate(5*BlockSize), ErrNoSpace)
 
 	require.NoError(t, m.Remove("/f"))
@@ -161,8 +145,7 @@ func TestFullDisk(t *testing.T) {
 func TestHooks(t *testing.T) {
 	errDisk := errors.New("disk")
 	m := NewMem()
-	f, err := m.Create("/f")
-	require.NoError(t, err)
+	f := must.Do(m.Create("/f"))(t)
 	m.Hook(func(op Op) error {
 		if op.Kind == OpWrite {
 			return &ShortWrite{N: 2, Err: errDisk}
@@ -223,8 +206,7 @@ func TestCrashOfDirectories(t *testing.T) {
 	seen := map[string]int{}
 	for range 100 {
 		c := m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50})
-		names, err := c.List("/d")
-		require.NoError(t, err)
+		names := must.Do(c.List("/d"))(t)
 		for _, name := range names {
 			seen[strings.Join(names, " ")+": "+name+" is "+read(t, c, "/d/"+name+"/f")]++
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Files of a data directory are closed to other users, regardless of the umask.
@@ -17,18 +19,12 @@ func TestNewFilesAreClosedToOtherUsers(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	fsys, dir := OS(), filepath.Join(t.TempDir(), "a", "b")
 	require.NoError(t, fsys.MkdirAll(dir))
-	f, err := fsys.Create(filepath.Join(dir, "f"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	l, err := fsys.Lock(filepath.Join(dir, "l"))
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
+	require.NoError(t, must.Do(fsys.Create(filepath.Join(dir, "f")))(t).Close())
+	require.NoError(t, must.Do(fsys.Lock(filepath.Join(dir, "l")))(t).Close())
 	for name, want := range map[string]fs.FileMode{
 		"f": 0o640, "l": 0o640, ".": fs.ModeDir | 0o750, "..": fs.ModeDir | 0o750,
 	} {
-		info, err := fsys.Stat(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Equal(t, want, info.Mode(), name)
+		require.Equal(t, want, must.Do(fsys.Stat(filepath.Join(dir, name)))(t).Mode(), name)
 	}
 }
 
@@ -40,9 +36,7 @@ func TestReplacedFileKeepsItsMode(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, nil, mode))
 		for range 2 {
 			require.NoError(t, WriteFile(OS(), name, []byte("x")))
-			info, err := os.Stat(name)
-			require.NoError(t, err)
-			require.Equal(t, mode, info.Mode())
+			require.Equal(t, mode, must.Do(os.Stat(name))(t).Mode())
 		}
 	}
 }
@@ -74,10 +68,8 @@ func TestListingNeedsADescriptor(t *testing.T) {
 		}
 		defer f.Close()
 	}
-	_, err := fsys.List(dir)
-	require.ErrorIs(t, err, ErrTooManyOpen)
+	require.ErrorIs(t, must.Err(fsys.List(dir)), ErrTooManyOpen)
 	require.ErrorIs(t, fsys.SyncDir(dir), ErrTooManyOpen)
 	require.ErrorIs(t, fsys.MkdirAll(filepath.Join(dir, "a")), ErrTooManyOpen)
-	_, err = fsys.Lock(filepath.Join(dir, "l"))
-	require.ErrorIs(t, err, ErrTooManyOpen)
+	require.ErrorIs(t, must.Err(fsys.Lock(filepath.Join(dir, "l"))), ErrTooManyOpen)
 }

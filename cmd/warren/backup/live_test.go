@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -168,12 +169,10 @@ func oracle(t testing.TB, dir string, fn func(s *datatree.State, h proto.TxnHead
 	t.Helper()
 	state := datatree.NewState(datatree.Config{})
 	v := filepath.Join(dir, "version-2")
-	names, err := wal.Names(vfs.OS(), v)
-	require.NoError(t, err)
+	names := must.Do(wal.Names(vfs.OS(), v))(t)
 	for _, name := range names {
 		_, err := wal.Scan(vfs.OS(), filepath.Join(v, name), func(r *wal.Record) error {
-			_, applied, err := state.Apply(r.Payload, nil, nil, false)
-			require.NoError(t, err)
+			_, applied := must.Do2(state.Apply(r.Payload, nil, nil, false))(t)
 			require.False(t, applied.DigestMismatch)
 			fn(state, applied.Header)
 			return nil
@@ -191,8 +190,7 @@ func ended(t testing.TB, s *datatree.State, last proto.Zxid) []string {
 	require.NoError(t, snapshot.WriteStream(&body, walkerSource{w}))
 	l := datatree.NewLoader(datatree.Config{})
 	require.NoError(t, snapshot.ReadStream(&body, l))
-	again, err := l.Done(s.LastZxid())
-	require.NoError(t, err)
+	again := must.Do(l.Done(s.LastZxid()))(t)
 	again.EndSessions(proto.MakeZxid(last.Epoch()+1, 1))
 	return dump(t, again)
 }
@@ -201,13 +199,10 @@ func ended(t testing.TB, s *datatree.State, last proto.Zxid) []string {
 func restoredState(t testing.TB, b *Backup, target Target) (*datatree.State, Restored) {
 	t.Helper()
 	dir := t.TempDir()
-	r, err := b.Restore(destination(dir), target)
-	require.NoError(t, err)
+	r := must.Do(b.Restore(destination(dir), target))(t)
 	l := datatree.NewLoader(datatree.Config{})
-	trailer, err := snapshot.Load(vfs.OS(), filepath.Join(dir, "version-2", r.File), l)
-	require.NoError(t, err)
-	s, err := l.Done(r.First)
-	require.NoError(t, err)
+	trailer := must.Do(snapshot.Load(vfs.OS(), filepath.Join(dir, "version-2", r.File), l))(t)
+	s := must.Do(l.Done(r.First))(t)
 	require.Equal(t, r.First, trailer.LastZxid)
 	require.Equal(t, s.Digest(), trailer.Digest)
 	require.Zero(t, s.NumSessions())
@@ -273,18 +268,14 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Greater(t, times[r.Zxid+1], at)
 	_, r = restoredState(t, b, Target{TimeMs: lastTime + 1000})
 	require.Equal(t, ends[len(ends)-1], r.Zxid)
-	_, err := b.Restore(destination(t.TempDir()), Target{TimeMs: 1})
-	require.ErrorIs(t, err, rebuild.ErrNoTarget)
-	_, err = b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})
-	require.ErrorIs(t, err, rebuild.ErrNoTarget)
+	require.ErrorIs(t, must.Err(b.Restore(destination(t.TempDir()), Target{TimeMs: 1})), rebuild.ErrNoTarget)
+	require.ErrorIs(t, must.Err(b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})), rebuild.ErrNoTarget)
 
 	// A server runs on what was restored. Its history is another one, and goes on behind the old one in the same
 	// backup.
 	restored := t.TempDir()
-	_, err = b.Restore(destination(restored), Target{Zxid: ends[1]})
-	require.NoError(t, err)
-	_, err = b.Restore(destination(restored), Target{})
-	require.ErrorIs(t, err, ErrNotEmpty)
+	must.Do(b.Restore(destination(restored), Target{Zxid: ends[1]}))(t)
+	require.ErrorIs(t, must.Err(b.Restore(destination(restored), Target{})), ErrNotEmpty)
 	srv = serve(t, restored)
 	c := wire.Open(t, srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	for i := range 5 {
@@ -293,8 +284,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	c.Close()
 	srv.Stop()
-	out, err := b.Add(source(restored), Options{})
-	require.NoError(t, err)
+	out := must.Do(b.Add(source(restored), Options{}))(t)
 	require.Len(t, out.Warnings, 1)
 	require.Equal(t, ends[len(ends)-1].Epoch()+1, out.Last.Epoch())
 	require.Empty(t, b.Verify().Problems)

@@ -29,16 +29,14 @@ const fixtures = "../../../test/testdata/fixtures/zookeeper-3.8/"
 func put(t testing.TB, fs vfs.FS, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, fs.MkdirAll(filepath.Dir(name)))
-	f, err := fs.Create(name)
-	require.NoError(t, err)
-	_, err = f.Write(data)
+	f := must.Do(fs.Create(name))(t)
+	_, err := f.Write(data)
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), fs.SyncDir(filepath.Dir(name))))
 }
 
 func get(t testing.TB, fs vfs.FS, name string) []byte {
 	t.Helper()
-	b, err := vfs.ReadFile(fs, name, 1<<30)
-	require.NoError(t, err)
+	b := must.Do(vfs.ReadFile(fs, name, 1<<30))(t)
 	return b
 }
 
@@ -79,15 +77,13 @@ func add(t testing.TB, fs vfs.FS, src Source, o Options) (Outcome, error) {
 
 func mustAdd(t testing.TB, fs vfs.FS, src Source, o Options) Outcome {
 	t.Helper()
-	out, err := add(t, fs, src, o)
-	require.NoError(t, err)
+	out := must.Do(add(t, fs, src, o))(t)
 	return out
 }
 
 func opened(t testing.TB, fs vfs.FS, dir string) *Backup {
 	t.Helper()
-	b, err := Open(fs, dir)
-	require.NoError(t, err)
+	b := must.Do(Open(fs, dir))(t)
 	return b
 }
 
@@ -158,24 +154,20 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	require.Empty(t, v.Problems)
 	require.ErrorIs(t, v.Ranges[0].Wrong, rebuild.ErrDigest)
 	b := opened(t, mem, "/b")
-	r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
-	require.NoError(t, err)
+	r := must.Do(b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{}))(t)
 	require.Equal(t, proto.Zxid(0x3e), r.Zxid)
 	require.ErrorIs(t, r.Wrong, rebuild.ErrDigest)
 
-	state, err := b.reach(Target{Zxid: 0x34})
-	require.NoError(t, err)
+	state := must.Do(b.reach(Target{Zxid: 0x34}))(t)
 	w := state.State.NewWalker()
 	defer w.Close()
 	require.NoError(t, mem.MkdirAll("/own"))
 	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/own", Ensemble: func() uint64 { return 7 }})
 	require.NoError(t, err)
-	_, err = store.Write(0x34, walkerSource{w})
-	require.NoError(t, err)
+	must.Do(store.Write(0x34, walkerSource{w}))(t)
 	put(t, mem, "/own/log.35", log)
 	own := opened(t, mem, "/b2")
-	_, err = own.Add(Source{FS: mem, SnapDir: "/own", LogDir: "/own"}, Options{})
-	require.NoError(t, err)
+	must.Do(own.Add(Source{FS: mem, SnapDir: "/own", LogDir: "/own"}, Options{}))(t)
 	require.ErrorIs(t, own.Verify().Problems[0], rebuild.ErrDigest)
 }
 
@@ -201,8 +193,7 @@ func TestMarkOfARestoreThatIsRunAgain(t *testing.T) {
 		"version-2.before-restore-19700101T000001.000, where there is one, else " +
 			"version-2.before-restore-19700101T000002.000, where there is one, in the place"} {
 		to.Now = func() time.Time { return time.Unix(int64(i+1), 0) }
-		_, err := b.Restore(to, Target{})
-		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, must.Err(b.Restore(to, Target{})), broken)
 		for _, dir := range []string{"/data/", "/log/"} {
 			require.Contains(t, string(get(t, mem, dir+datadir.MarkFile)), want)
 		}
@@ -214,8 +205,7 @@ func TestDamagedOldLog(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	require.NoError(t, mem.Flip("/s/log.1", 100, 1))
 	for range 2 {
-		out := mustAdd(t, mem, src, Options{})
-		require.Equal(t, proto.Zxid(0x3e), out.Last)
+		require.Equal(t, proto.Zxid(0x3e), mustAdd(t, mem, src, Options{}).Last)
 	}
 	require.Empty(t, verify(t, mem).Problems)
 }
@@ -225,8 +215,7 @@ func TestLastLogWithoutHeader(t *testing.T) {
 	for _, size := range []int{0, 15} {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		put(t, mem, "/s/log.3f", logHeader()[:size])
-		out := mustAdd(t, mem, src, Options{})
-		require.Equal(t, proto.Zxid(0x3e), out.Last)
+		require.Equal(t, proto.Zxid(0x3e), mustAdd(t, mem, src, Options{}).Last)
 	}
 }
 
@@ -243,8 +232,7 @@ func TestBackupByTheGroup(t *testing.T) {
 		return nil
 	})
 	b := opened(t, mem, "/b")
-	_, err := b.Add(src, Options{})
-	require.NoError(t, err)
+	must.Do(b.Add(src, Options{}))(t)
 	require.EqualValues(t, 7, b.Manifest.Epoch)
 }
 
@@ -262,10 +250,8 @@ func TestBackupThatIsFull(t *testing.T) {
 	}
 	require.NoError(t, b.save())
 	put(t, mem, "/s/log.35", whole)
-	_, err := add(t, mem, src, Options{})
-	require.ErrorIs(t, err, errFull)
-	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil))
-	require.ErrorIs(t, err, errFull)
+	require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), errFull)
+	require.ErrorIs(t, must.Err(b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil))), errFull)
 	b = opened(t, mem, "/b")
 	require.Len(t, b.Manifest.Entries, entriesMax)
 }
@@ -276,8 +262,7 @@ func TestHistories(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		mustAdd(t, mem, src, Options{})
 		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3a))
-		_, err := add(t, mem, src, Options{})
-		require.ErrorIs(t, err, errDiverged)
+		require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), errDiverged)
 	})
 	t.Run("another server has another txn there", func(t *testing.T) {
 		mem, src := memFixture(t, "11-tiny", "log.1", "snapshot.0")
@@ -307,13 +292,10 @@ func TestHistories(t *testing.T) {
 			[]proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
 		b := opened(t, mem, "/b")
 		to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
-		_, err := b.Restore(to, Target{Zxid: 0x22})
-		require.Error(t, err)
+		require.Error(t, must.Err(b.Restore(to, Target{Zxid: 0x22})))
 		for i, z := range []proto.Zxid{0x20, 0x34, 0x3e} {
 			to.SnapDir = "/r" + string(rune('0'+i))
-			r, err := b.Restore(to, Target{Zxid: z})
-			require.NoError(t, err)
-			require.Equal(t, z, r.Zxid)
+			require.Equal(t, z, must.Do(b.Restore(to, Target{Zxid: z}))(t).Zxid)
 		}
 	})
 	t.Run("the log was purged up to the beginning of an epoch", func(t *testing.T) {
@@ -325,8 +307,7 @@ func TestHistories(t *testing.T) {
 		}
 		mustAdd(t, other, otherSrc, Options{})
 		b := opened(t, other, "/b")
-		state, err := b.reach(Target{Zxid: 0x100000003})
-		require.NoError(t, err)
+		state := must.Do(b.reach(Target{Zxid: 0x100000003}))(t)
 		put(t, mem, "/s/snapshot.100000003", snapshotOf(t, state.State))
 		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
 		require.NoError(t, mem.Remove("/s/snapshot.34"))
@@ -358,34 +339,26 @@ func TestHistories(t *testing.T) {
 		put(t, mem, "/s/snapshot.0", get(t, whole, "/s/snapshot.0"))
 		for _, log := range [][]byte{behind, other} {
 			put(t, mem, "/s/log.1", log)
-			_, err = add(t, mem, src, Options{})
-			require.ErrorIs(t, err, errDiverged)
+			require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), errDiverged)
 		}
-		_, err = add(t, mem, src, Options{Full: true})
-		require.ErrorIs(t, err, errDiverged)
+		require.ErrorIs(t, must.Err(add(t, mem, src, Options{Full: true})), errDiverged)
 
 		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1"))
-		out := mustAdd(t, mem, src, Options{})
-		require.Empty(t, out.Added)
+		require.Empty(t, mustAdd(t, mem, src, Options{}).Added)
 		put(t, mem, "/s/log.35", get(t, whole, "/s/log.35"))
 		b := opened(t, mem, "/b")
-		state, err := b.reach(Target{})
-		require.NoError(t, err)
-		other34, err := b.reach(Target{})
-		require.NoError(t, err)
+		state := must.Do(b.reach(Target{}))(t)
+		other34 := must.Do(b.reach(Target{}))(t)
 		node := proto.CreateTxn{Path: proto.Text("/other"), ParentCVersion: -1}
 		h := proto.TxnHeader{Zxid: 0x35, Type: proto.OpCreate}
-		_, _, err = other34.State.Apply(node.AppendTo(h.AppendTo(nil)), nil, nil, false)
-		require.NoError(t, err)
+		must.Do2(other34.State.Apply(node.AppendTo(h.AppendTo(nil)), nil, nil, false))(t)
 		other34.State.EndSessions(0x34)
 		put(t, mem, "/s/snapshot.34", snapshotOf(t, other34.State))
-		_, err = add(t, mem, src, Options{})
-		require.ErrorIs(t, err, errDiverged)
+		require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), errDiverged)
 		put(t, mem, "/s/snapshot.34", snapshotOf(t, state.State))
 		require.NoError(t, whole.Flip("/s/log.1", 100, 1))
 		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1")) // is not needed any more
-		out = mustAdd(t, mem, src, Options{})
-		require.Equal(t, proto.Zxid(0x3e), out.Last)
+		require.Equal(t, proto.Zxid(0x3e), mustAdd(t, mem, src, Options{}).Last)
 		require.Empty(t, verify(t, mem).Problems)
 	})
 	t.Run("a leader has sent a state, and nothing was written since", func(t *testing.T) {
@@ -418,13 +391,11 @@ func TestHistories(t *testing.T) {
 		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
 		mustAdd(t, mem, src, Options{})
 		require.NoError(t, mem.Remove("/s/log.100000001"))
-		_, err := add(t, mem, src, Options{})
-		require.ErrorIs(t, err, errDiverged)
+		require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), errDiverged)
 	})
 	t.Run("no snapshot", func(t *testing.T) {
 		mem, src := memFixture(t, "01-log-only", "log.1")
-		_, err := add(t, mem, src, Options{})
-		require.ErrorContains(t, err, "no snapshot")
+		require.ErrorContains(t, must.Err(add(t, mem, src, Options{})), "no snapshot")
 	})
 	t.Run("the end of a fuzzy snapshot is missing", func(t *testing.T) {
 		mem, src := memFixture(t, "12-fuzzy-recreate")
@@ -463,8 +434,7 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 		require.ErrorIs(t, err, rebuild.ErrNoTarget, name)
 		require.NotErrorIs(t, err, rebuild.ErrGap, name)
 	}
-	r, err := b.Restore(to, Target{TimeMs: times[0x37]})
-	require.NoError(t, err)
+	r := must.Do(b.Restore(to, Target{TimeMs: times[0x37]}))(t)
 	require.GreaterOrEqual(t, r.Zxid, proto.Zxid(0x37))
 
 	b.Manifest.Entries[0].Exact = 0x3f // beyond the log
@@ -488,11 +458,9 @@ func received(t *testing.T) (*vfs.Mem, Source) {
 		return e.AppendTo(h.AppendTo(nil))
 	}
 	for z := proto.Zxid(0x35); z <= 0x50; z++ {
-		_, _, err = state.Apply(at(z), nil, nil, false)
-		require.NoError(t, err)
+		must.Do2(state.Apply(at(z), nil, nil, false))(t)
 	}
-	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/s"})
-	require.NoError(t, err)
+	store := must.Do(snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/s"}))(t)
 	w := state.NewWalker()
 	_, err = store.Write(0x50, walkerSource{w})
 	w.Close()
@@ -562,10 +530,8 @@ func TestTornAndDamagedSources(t *testing.T) {
 	}
 	for _, fixture := range []string{"05-crc-mismatch-last-record", "06-crc-mismatch-middle-record"} {
 		mem, src := memFixture(t, fixture)
-		_, err := add(t, mem, src, Options{})
-		require.ErrorIs(t, err, wal.ErrCorrupt, fixture)
-		b := opened(t, mem, "/b")
-		require.Empty(t, b.Manifest.Entries)
+		require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), wal.ErrCorrupt, fixture)
+		require.Empty(t, opened(t, mem, "/b").Manifest.Entries)
 	}
 }
 
@@ -586,8 +552,7 @@ func TestSourceTornByACrash(t *testing.T) {
 	out = mustAdd(t, mem, src, Options{})
 	require.Equal(t, proto.Zxid(0x34), out.Last)
 	put(t, mem, "/s/log.1", b)
-	_, err := add(t, mem, src, Options{})
-	require.ErrorIs(t, err, wal.ErrCorrupt)
+	require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), wal.ErrCorrupt)
 }
 
 // TestFlippedBits flips a bit of every file of a backup, in many places: Verify names the file, and what needs it is
@@ -618,8 +583,7 @@ func TestFlippedBits(t *testing.T) {
 			require.NoError(t, mem.Flip("/b/"+name, at, bit))
 		}
 	}
-	_, err := mem.Stat("/r")
-	require.ErrorIs(t, err, fs.ErrNotExist, "nothing was restored")
+	require.ErrorIs(t, must.Err(mem.Stat("/r")), fs.ErrNotExist, "nothing was restored")
 	require.NoError(t, mem.Remove("/b/log.35"))
 	require.NotEmpty(t, verify(t, mem).Problems)
 }
@@ -664,13 +628,11 @@ func TestCrash(t *testing.T) {
 			require.Empty(t, v.Problems, "crash at change %d", n)
 			require.Contains(t, []proto.Zxid{0x37, 0x3e}, v.Ranges[len(v.Ranges)-1].To)
 			src := Source{FS: left, SnapDir: "/s", LogDir: "/s"}
-			_, err := add(t, left, src, Options{})
-			require.NoError(t, err, "crash at change %d", n)
+			require.NoError(t, must.Err(add(t, left, src, Options{})), "crash at change %d", n)
 			v = verify(t, left)
 			require.Empty(t, v.Problems)
 			require.Equal(t, proto.Zxid(0x3e), v.Ranges[len(v.Ranges)-1].To)
-			names, err := left.List("/b")
-			require.NoError(t, err)
+			names := must.Do(left.List("/b"))(t)
 			for _, name := range names {
 				require.False(t, strings.HasPrefix(name, tmpPrefix), name)
 			}
@@ -684,8 +646,7 @@ func TestCrash(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	mem.SetCapacity(mem.Used() + 4096)
-	_, err := add(t, mem, src, Options{})
-	require.ErrorIs(t, err, vfs.ErrNoSpace)
+	require.ErrorIs(t, must.Err(add(t, mem, src, Options{})), vfs.ErrNoSpace)
 	mem.SetCapacity(0)
 	mustAdd(t, mem, src, Options{})
 	require.Empty(t, verify(t, mem).Problems)
@@ -695,10 +656,8 @@ func TestFullDisk(t *testing.T) {
 func TestLocked(t *testing.T) {
 	mem, src := memFixture(t, "11-tiny")
 	b := opened(t, mem, "/b")
-	lock, err := b.begin()
-	require.NoError(t, err)
-	_, err = b.Add(src, Options{})
-	require.ErrorIs(t, err, vfs.ErrLocked)
+	lock := must.Do(b.begin())(t)
+	require.ErrorIs(t, must.Err(b.Add(src, Options{})), vfs.ErrLocked)
 	require.NoError(t, lock.Close())
 }
 
@@ -708,19 +667,15 @@ func TestTwoRunsInAFolder(t *testing.T) {
 	late := opened(t, mem, "/b")
 	mustAdd(t, mem, src, Options{Limit: 0x37})
 	later := opened(t, mem, "/b")
-	_, err := late.Add(src, Options{})
-	require.ErrorIs(t, err, ErrReplaced)
+	require.ErrorIs(t, must.Err(late.Add(src, Options{})), ErrReplaced)
 	mustAdd(t, mem, src, Options{Limit: 0x39})
-	_, err = later.Prune(Retention{Count: 1})
-	require.ErrorIs(t, err, ErrReplaced)
+	require.ErrorIs(t, must.Err(later.Prune(Retention{Count: 1})), ErrReplaced)
 	require.Empty(t, verify(t, mem).Problems)
 
 	b := opened(t, mem, "/b")
 	require.Equal(t, proto.Zxid(0x39), b.Manifest.Last())
-	_, err = b.Add(src, Options{})
-	require.NoError(t, err)
-	_, err = b.Prune(Retention{Count: 1})
-	require.NoError(t, err, "its own changes are no others")
+	must.Do(b.Add(src, Options{}))(t)
+	require.NoError(t, must.Err(b.Prune(Retention{Count: 1})), "its own changes are no others")
 }
 
 func FuzzManifest(f *testing.F) {
@@ -734,11 +689,8 @@ func FuzzManifest(f *testing.F) {
 			require.ErrorIs(t, err, errManifest)
 			return
 		}
-		again, err := m.encode()
-		require.NoError(t, err)
-		same, err := parseManifest(again)
-		require.NoError(t, err)
-		require.Equal(t, m, same)
+		again := must.Do(m.encode())(t)
+		require.Equal(t, m, must.Do(parseManifest(again))(t))
 	})
 }
 
@@ -762,14 +714,12 @@ func TestManifestRules(t *testing.T) {
 		m := b.Manifest
 		m.Entries = slices.Clone(m.Entries)
 		spoil(&m)
-		text, err := m.encode()
-		require.NoError(t, err)
-		_, err = parseManifest(text)
+		text := must.Do(m.encode())(t)
+		_, err := parseManifest(text)
 		require.ErrorIs(t, err, errManifest, name)
 		require.ErrorContains(t, err, name)
 	}
-	_, err := parseManifest([]byte("{}"))
-	require.ErrorContains(t, err, "does not end with a checksum")
+	require.ErrorContains(t, must.Err(parseManifest([]byte("{}"))), "does not end with a checksum")
 }
 
 // A restored history begins above every epoch that its backup, the old data, and the operator know.
@@ -794,8 +744,7 @@ func TestRestoredEpoch(t *testing.T) {
 				to.Replace = true
 			}
 			b := opened(t, mem, "/b")
-			r, err := b.Restore(to, Target{Zxid: 0x38})
-			require.NoError(t, err)
+			r := must.Do(b.Restore(to, Target{Zxid: 0x38}))(t)
 			require.Equal(t, proto.MakeZxid(tt.want, 1), r.First)
 			require.Equal(t, proto.Zxid(0x38), r.Zxid)
 			for _, name := range []string{"acceptedEpoch", "currentEpoch"} {
@@ -806,8 +755,7 @@ func TestRestoredEpoch(t *testing.T) {
 			put(t, mem, "/s/currentEpoch", []byte("20"))
 			mustAdd(t, mem, src, Options{})
 			b = opened(t, mem, "/b")
-			r, err = b.Restore(Destination{FS: mem, SnapDir: "/e/r", LogDir: "/e/r"}, Target{})
-			require.NoError(t, err)
+			r = must.Do(b.Restore(Destination{FS: mem, SnapDir: "/e/r", LogDir: "/e/r"}, Target{}))(t)
 			require.Equal(t, int64(21), r.First.Epoch())
 			require.Empty(t, mem.OpenFiles())
 		})

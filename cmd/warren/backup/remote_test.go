@@ -40,29 +40,24 @@ func TestRemote(t *testing.T) {
 	body := must.ReadFile(t, fixtures+"02-snapshot-and-log/version-2/snapshot.34")
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	_, err := z.Write(body)
-	require.NoError(t, err)
+	must.Do(z.Write(body))(t)
 	require.NoError(t, z.Close())
 	for _, sent := range [][]byte{body, packed.Bytes()} {
 		mem := vfs.NewMem()
 		b := opened(t, mem, "/b")
 		remote := fakeAdmin(t, 200, "0x34", len(sent), sent)
-		out, err := b.AddRemote(t.Context(), remote)
-		require.NoError(t, err)
+		out := must.Do(b.AddRemote(t.Context(), remote))(t)
 		require.Empty(t, out.Warnings)
 		require.Len(t, out.Added, 1)
-		out, err = b.AddRemote(t.Context(), remote)
-		require.NoError(t, err)
+		out = must.Do(b.AddRemote(t.Context(), remote))(t)
 		require.Empty(t, out.Added, "it is there")
-		r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
-		require.NoError(t, err)
+		r := must.Do(b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{}))(t)
 		require.Equal(t, proto.Zxid(0x34), r.Zxid)
 
 		// The log of the data directory continues it.
 		other, _ := memFixture(t, "02-snapshot-and-log")
 		put(t, mem, "/s/log.35", get(t, other, "/s/log.35"))
-		out, err = b.Add(Source{FS: mem, SnapDir: "/s", LogDir: "/s"}, Options{})
-		require.NoError(t, err)
+		out = must.Do(b.Add(Source{FS: mem, SnapDir: "/s", LogDir: "/s"}, Options{}))(t)
 		require.Equal(t, proto.Zxid(0x3e), out.Last)
 		require.Empty(t, b.Verify().Problems)
 	}
@@ -84,8 +79,7 @@ func TestRemote(t *testing.T) {
 	} {
 		mem := vfs.NewMem()
 		b := opened(t, mem, "/b")
-		_, err := b.AddRemote(t.Context(), tt.remote)
-		require.ErrorContains(t, err, tt.says, name)
+		require.ErrorContains(t, must.Err(b.AddRemote(t.Context(), tt.remote)), tt.says, name)
 		b = opened(t, mem, "/b")
 		require.Empty(t, b.Manifest.Entries, name)
 	}
@@ -109,10 +103,9 @@ func TestRemoteServer(t *testing.T) {
 	b := opened(t, vfs.OS(), t.TempDir())
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	out, err := b.AddRemote(t.Context(),
+	out := must.Do(b.AddRemote(t.Context(),
 		Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest super:test",
-			Client: client})
-	require.NoError(t, err)
+			Client: client}))(t)
 	require.Empty(t, out.Warnings)
 	s, r := restoredState(t, b, Target{})
 	require.Equal(t, c.LastZxid(), r.Zxid)

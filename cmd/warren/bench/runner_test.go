@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // small returns a load and its defaults, cut down to a test.
 func small(t *testing.T, name string) (Load, Params) {
 	t.Helper()
-	l, err := Find(name)
-	require.NoError(t, err)
+	l := must.Do(Find(name))(t)
 	p := DefaultsOf(l)
 	p.Connections = min(p.Connections, 8)
 	p.Outstanding = min(p.Outstanding, 16)
@@ -31,8 +31,7 @@ func small(t *testing.T, name string) (Load, Params) {
 func runLong(t *testing.T, l Load, p Params, s *fakeServer, enough func(*Report) bool) *Report {
 	t.Helper()
 	for ; ; p.Duration, p.Slice = 4*p.Duration, 4*p.Slice {
-		report, err := Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{s.addr()}})
-		require.NoError(t, err)
+		report := must.Do(Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{s.addr()}}))(t)
 		if enough(report) || p.Duration > 10*time.Second {
 			return report
 		}
@@ -75,8 +74,7 @@ func TestKeepLeavesTheZnodes(t *testing.T) {
 	s := newFakeServer(t, m.respond)
 	l, p := small(t, "fill")
 	p.Keep, p.PathLength, p.Size = true, 50, Size{3, 3}
-	_, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
-	require.NoError(t, err)
+	must.Do(Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}}))(t)
 	var znodes int
 	for _, path := range m.left() {
 		if strings.Count(path, "/") == 3 {
@@ -133,8 +131,7 @@ func TestTwoTargetsTakeTurns(t *testing.T) {
 	l, p := small(t, "get")
 	p.Slice = 200 * time.Millisecond
 	p.Duration = 4 * p.Slice
-	report, err := Run(t.Context(), l, p, targets...)
-	require.NoError(t, err)
+	report := must.Do(Run(t.Context(), l, p, targets...))(t)
 	require.Len(t, report.Targets, 2)
 	require.Len(t, report.Targets[0].Rounds, 4)
 	require.Len(t, report.Targets[1].Rounds, 4)
@@ -162,8 +159,7 @@ func TestInterruptCleansUp(t *testing.T) {
 			<-going
 			cancel()
 		}()
-		_, err := Run(ctx, l, p, &Target{Servers: []string{s.addr()}})
-		require.ErrorIs(t, err, context.Canceled, name)
+		require.ErrorIs(t, must.Err(Run(ctx, l, p, &Target{Servers: []string{s.addr()}})), context.Canceled, name)
 		require.Empty(t, m.left(), name)
 	}
 }
@@ -184,8 +180,7 @@ func TestSetUpFailureCleansUp(t *testing.T) {
 		return m.respond(c, op, body)
 	})
 	l, p := small(t, "get")
-	_, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
-	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	require.ErrorIs(t, must.Err(Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})), proto.ErrQuotaExceeded)
 	require.Empty(t, m.left())
 }
 

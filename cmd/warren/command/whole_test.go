@@ -22,6 +22,7 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -58,8 +59,7 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	root.SetOut(&out)
 	root.SetErr(&out)
 	t.Chdir(t.TempDir())
-	dir, err := filepath.Abs("ensemble")
-	require.NoError(t, err)
+	dir := must.Do(filepath.Abs("ensemble"))(t)
 	root.SetArgs([]string{"dev", "--observers", "1", "--dir", "ensemble", "--port", strconv.Itoa(port)})
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestOneCommand(t *testing.T) {
@@ -113,8 +114,7 @@ func TestScript(t *testing.T) {
 	require.Equal(t, codeFailed, x.Script(t.Context(), strings.NewReader(strings.Repeat("x", 2<<20))))
 	require.Contains(t, x.err.Take(), "a line may have at most a megabyte")
 	x = quiet(t)
-	folder, err := os.Open(t.TempDir())
-	require.NoError(t, err)
+	folder := must.Do(os.Open(t.TempDir()))(t)
 	defer folder.Close()
 	require.Equal(t, codeFailed, x.Script(t.Context(), folder))
 	require.Regexp(t, `^commands cannot be read: .*: it is a directory, not a file\n$`, x.err.Take())
@@ -456,8 +456,7 @@ func TestDeleteAllOfLongPaths(t *testing.T) {
 		for i := range 400 {
 			txn.Create(fmt.Sprintf("%s/%d-%d", long, part, i), nil, client.Persistent)
 		}
-		_, err := x.link.client.Commit(t.Context(), txn)
-		require.NoError(t, err)
+		must.Do(x.link.client.Commit(t.Context(), txn))(t)
 	}
 	x.must("deleteall " + root)
 	x.fails("stat " + root)
@@ -465,8 +464,7 @@ func TestDeleteAllOfLongPaths(t *testing.T) {
 
 func TestHistoryFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "history")
-	h, err := readLines(file)
-	require.NoError(t, err)
+	h := must.Do(readLines(file))(t)
 	for _, line := range []string{
 		"ls /", "ls /", "  ", "addauth digest bob:secret", "get /a", strings.Repeat("x", lineBytesMax+1),
 	} {
@@ -476,29 +474,23 @@ func TestHistoryFile(t *testing.T) {
 	require.Equal(t, "get /a", h.At(0))
 	require.NoError(t, h.save())
 
-	other, err := readLines(file)
-	require.NoError(t, err)
+	other := must.Do(readLines(file))(t)
 	other.Add("from another shell")
 	require.NoError(t, other.save())
 	h.Add("stat /")
 	require.NoError(t, h.save())
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "ls /\nget /a\nfrom another shell\nstat /\n", string(text))
-	info, err := os.Stat(file)
-	require.NoError(t, err)
+	require.Equal(t, "ls /\nget /a\nfrom another shell\nstat /\n", string(must.ReadFile(t, file)))
+	info := must.Do(os.Stat(file))(t)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	for i := range 2 * linesMax {
 		h.Add(strings.Repeat("y", i%100+1))
 	}
 	require.NoError(t, h.save())
-	h, err = readLines(file)
-	require.NoError(t, err)
+	h = must.Do(readLines(file))(t)
 	require.Equal(t, linesMax, h.Len())
 
-	_, err = readLines(filepath.Dir(file))
-	require.Error(t, err)
+	require.Error(t, must.Err(readLines(filepath.Dir(file))))
 	h.file, h.fresh = filepath.Join(file, "below"), 1
 	require.Error(t, h.save())
 }
@@ -509,33 +501,23 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	root := x.tree("/a 1")
 	dir := t.TempDir()
 	device, file, link := filepath.Join(dir, "device"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	l, err := net.Listen("unix", device)
-	require.NoError(t, err)
+	l := must.Do(net.Listen("unix", device))(t)
 	defer l.Close()
 	require.NoError(t, os.WriteFile(file, []byte("ls /\n"), 0o600))
 	require.NoError(t, os.Symlink(file, link))
 
 	for _, name := range []string{device, link} {
-		h, err := readLines(name)
-		require.NoError(t, err)
+		h := must.Do(readLines(name))(t)
 		h.Add("get /a")
 		require.NoError(t, h.save())
 	}
 	require.Contains(t, x.fails("export "+root+" "+device), "file cannot be written: ")
-	info, err := os.Lstat(device)
-	require.NoError(t, err)
-	require.Equal(t, os.ModeSocket, info.Mode().Type())
+	require.Equal(t, os.ModeSocket, must.Do(os.Lstat(device))(t).Mode().Type())
 
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "ls /\nget /a\n", string(text))
+	require.Equal(t, "ls /\nget /a\n", string(must.ReadFile(t, file)))
 	x.must("export " + root + " " + link)
-	info, err = os.Lstat(link)
-	require.NoError(t, err)
-	require.Equal(t, os.ModeSymlink, info.Mode().Type())
-	text, err = os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "warrenExport")
+	require.Equal(t, os.ModeSymlink, must.Do(os.Lstat(link))(t).Mode().Type())
+	require.Contains(t, string(must.ReadFile(t, file)), "warrenExport")
 }
 
 func TestComplete(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/internal/znodetext"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestWords(t *testing.T) {
@@ -70,8 +71,7 @@ func TestFlags(t *testing.T) {
 		"/a -v":  "Missing argument for option: v",
 		"-v -s":  "Missing argument for option: v",
 	} {
-		_, err := set.parse(splitWords(line))
-		require.EqualError(t, err, want, line)
+		require.EqualError(t, must.Err(set.parse(splitWords(line))), want, line)
 	}
 }
 
@@ -166,27 +166,23 @@ func TestClientConfiguration(t *testing.T) {
 		require.NoError(t, err, text)
 		return TLSOf(settings)
 	}
-	f, err := read("# TLS\nzookeeper.client.secure = true\n" +
+	f := must.Do(read("# TLS\nzookeeper.client.secure = true\n" +
 		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
 		"zookeeper.ssl.hostnameVerification=true\n" +
-		"zookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
-	require.NoError(t, err)
+		"zookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n"))(t)
 	require.Equal(t, &TLSFiles{Cert: "/k.pem", CertBy: "client.cfg:3: zookeeper.ssl.keyStore.location",
 		CA: "/t.pem", CABy: "client.cfg:4: zookeeper.ssl.trustStore.location"}, f)
-	f, err = read("\ufeffzookeeper.client.secure: true\nzookeeper.ssl.keyStore.location /a\\ b.pem\n" +
-		"zookeeper.ssl.trustStore.location=C:\\\\ca\\\n   .pem\nwithout\n")
-	require.NoError(t, err)
+	f = must.Do(read("\ufeffzookeeper.client.secure: true\nzookeeper.ssl.keyStore.location /a\\ b.pem\n" +
+		"zookeeper.ssl.trustStore.location=C:\\\\ca\\\n   .pem\nwithout\n"))(t)
 	require.Equal(t, "/a b.pem", f.Cert)
 	require.Equal(t, `C:\ca.pem`, f.CA)
 	const plain = "zookeeper.ssl.keyStore.location=/k.p12\nzookeeper.ssl.keyStore.password=x\n" +
 		"zookeeper.ssl.hostnameVerification=false\n"
-	f, err = read(plain)
-	require.NoError(t, err)
+	f = must.Do(read(plain))(t)
 	require.Nil(t, f)
-	f, err = read("zookeeper.client.secure=true\nzookeeper.client.secure=false\n") // the last one counts
-	require.NoError(t, err)
+	f = must.Do(read("zookeeper.client.secure=true\nzookeeper.client.secure=false\n"))(t) // the last one counts
 	require.Nil(t, f)
-	_, err = read("zookeeper.client.secure=true\n" + plain)
+	_, err := read("zookeeper.client.secure=true\n" + plain)
 	require.ErrorContains(t, err, "client.cfg:4: zookeeper.ssl.hostnameVerification: cannot be switched off")
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // fake is as much of S3 as Bucket asks for, for one bucket with the name bucket. The tests of test/s3 have a real
@@ -156,22 +157,18 @@ func put(t *testing.T, b *Bucket, name, text string) {
 func TestBucket(t *testing.T) {
 	f := new(fake)
 	o := start(t, f)
-	b, err := Open(t.Context(), "s3://bucket/a/prefix/", o)
-	require.NoError(t, err)
+	b := must.Do(Open(t.Context(), "s3://bucket/a/prefix/", o))(t)
 	require.Equal(t, "s3://bucket/a/prefix", b.String())
 	ctx := t.Context()
-	_, err = b.Get(ctx, "none")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, must.Err(b.Get(ctx, "none")), fs.ErrNotExist)
 	for i := range 5 {
 		put(t, b, fmt.Sprint("object", i), strings.Repeat("x", i*1000))
 	}
 	put(t, b, "empty", "")
 	f.objects["a/prefix-of-another/object9"] = "not ours"
 	require.Contains(t, f.objects, "a/prefix/object3")
-	got, err := b.Get(ctx, "object3")
-	require.NoError(t, err)
-	text, err := io.ReadAll(got)
-	require.NoError(t, err)
+	got := must.Do(b.Get(ctx, "object3"))(t)
+	text := must.ReadAll(t, got)
 	require.NoError(t, got.Close())
 	require.Equal(t, int64(3000), got.Size)
 	require.Equal(t, strings.Repeat("x", 3000), string(text))
@@ -191,20 +188,17 @@ func TestBucket(t *testing.T) {
 	f.refuse = func(*http.Request) int { return http.StatusNotFound } // as Google's store says it
 	require.NoError(t, b.Remove(ctx, "object3"))
 	f.refuse = nil
-	_, err = b.Get(ctx, "object3")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, must.Err(b.Get(ctx, "object3")), fs.ErrNotExist)
 }
 
 // Replace compares the version, and does without if the store cannot.
 func TestReplace(t *testing.T) {
 	f := new(fake)
-	b, err := Open(t.Context(), "s3://bucket", start(t, f))
-	require.NoError(t, err)
+	b := must.Do(Open(t.Context(), "s3://bucket", start(t, f)))(t)
 	ctx := t.Context()
 	require.NoError(t, b.Replace(ctx, "m", []byte("one"), ""))
 	require.ErrorIs(t, b.Replace(ctx, "m", []byte("two"), ""), backup.ErrReplaced)
-	got, err := b.Get(ctx, "m")
-	require.NoError(t, err)
+	got := must.Do(b.Get(ctx, "m"))(t)
 	require.NoError(t, got.Close())
 	require.NoError(t, b.Replace(ctx, "m", []byte("two"), got.Version))
 	require.ErrorIs(t, b.Replace(ctx, "m", []byte("three"), got.Version), backup.ErrReplaced)
@@ -223,8 +217,7 @@ func TestReplace(t *testing.T) {
 // A request is repeated if the store is overloaded, and an error says which object it was about and why.
 func TestRefusals(t *testing.T) {
 	f := new(fake)
-	b, err := Open(t.Context(), "s3://bucket/p", start(t, f))
-	require.NoError(t, err)
+	b := must.Do(Open(t.Context(), "s3://bucket/p", start(t, f)))(t)
 	asked := 0
 	f.refuse = func(*http.Request) int {
 		if asked++; asked == 1 {
@@ -237,9 +230,8 @@ func TestRefusals(t *testing.T) {
 	f.refuse = nil
 
 	o := Options{Endpoint: b.client.EndpointURL().String(), Region: "r", PathStyle: true}
-	stranger, err := Open(t.Context(), "s3://bucket/p", o)
-	require.NoError(t, err)
-	err = stranger.Put(t.Context(), "object", strings.NewReader("text"), 4)
+	stranger := must.Do(Open(t.Context(), "s3://bucket/p", o))(t)
+	err := stranger.Put(t.Context(), "object", strings.NewReader("text"), 4)
 	require.ErrorContains(t, err, "certificate", "it is not trusted")
 }
 
@@ -247,13 +239,11 @@ func TestCredentialsAreRefused(t *testing.T) {
 	f := new(fake)
 	o := start(t, f)
 	t.Setenv("AWS_ACCESS_KEY_ID", "OTHER")
-	b, err := Open(t.Context(), "s3://bucket/p", o)
-	require.NoError(t, err)
-	err = b.Put(t.Context(), "object", strings.NewReader("text"), 4)
+	b := must.Do(Open(t.Context(), "s3://bucket/p", o))(t)
+	err := b.Put(t.Context(), "object", strings.NewReader("text"), 4)
 	require.ErrorContains(t, err, "put s3://bucket/p/object")
 	require.ErrorContains(t, err, "AccessDenied")
-	_, err = b.Get(t.Context(), "object")
-	require.ErrorContains(t, err, "AccessDenied")
+	require.ErrorContains(t, must.Err(b.Get(t.Context(), "object")), "AccessDenied")
 }
 
 // Credentials and the endpoint may come from files and from the environment.
@@ -270,8 +260,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_S3", o.Endpoint)
 	t.Setenv("AWS_CA_BUNDLE", o.CA)
 	t.Setenv("AWS_REGION", "r")
-	b, err := Open(t.Context(), "s3://bucket/p", Options{PathStyle: true})
-	require.NoError(t, err)
+	b := must.Do(Open(t.Context(), "s3://bucket/p", Options{PathStyle: true}))(t)
 	put(t, b, "object", "text")
 	require.Equal(t, "text", f.objects["p/object"])
 }
@@ -282,8 +271,7 @@ func TestNamesThatAreRefused(t *testing.T) {
 		"s3://", "s3:///p", "s3://bucket:1/p", "s3://u@bucket/p", "s3://bucket/p?x=1", "s3://bucket/p#x",
 		"http://bucket/p",
 	} {
-		_, err := Open(t.Context(), name, o)
-		require.ErrorContains(t, err, "not of the form s3://BUCKET/PREFIX", name)
+		require.ErrorContains(t, must.Err(Open(t.Context(), name, o)), "not of the form s3://BUCKET/PREFIX", name)
 	}
 	for _, endpoint := range []string{"host:9000", "ftp://host", "https://host/path", "https://"} {
 		_, err := Open(t.Context(), "s3://bucket/p", Options{Endpoint: endpoint})
@@ -295,7 +283,6 @@ func TestNamesThatAreRefused(t *testing.T) {
 		_, err := Open(t.Context(), "s3://bucket/p", Options{Endpoint: o.Endpoint, CA: ca})
 		require.ErrorContains(t, err, "empty")
 	}
-	b, err := Open(t.Context(), "s3://bucket/../p//q/", o)
-	require.NoError(t, err)
+	b := must.Do(Open(t.Context(), "s3://bucket/../p//q/", o))(t)
 	require.Equal(t, "s3://bucket/p/q", b.String())
 }

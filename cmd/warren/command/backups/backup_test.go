@@ -64,9 +64,7 @@ func TestBackupAndRestore(t *testing.T) {
 	require.Contains(t, out, `"zxid":"0x3e"`)
 	require.Contains(t, out, `"epoch":2`)
 	require.FileExists(t, to+"/version-2/snapshot.200000001")
-	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.100000001")
-	require.NoError(t, err)
-	require.Len(t, aside, 1)
+	require.Len(t, must.Do(filepath.Glob(to+"/version-2.before-restore-*/snapshot.100000001"))(t), 1)
 	code, out, errs := run("restore", dir, to, "--force", "--epoch", "9")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "it goes on with epoch 10, which ends 2 sessions")
@@ -171,8 +169,7 @@ func TestBackupUsage(t *testing.T) {
 	require.NotZero(t, code)
 	require.Contains(t, errs, "missing")
 	require.NoDirExists(t, fresh, "a source that cannot be read")
-	out := runs(t, "backup")
-	require.Contains(t, out, "verify")
+	require.Contains(t, runs(t, "backup"), "verify")
 }
 
 // TestBackupRetention makes snapshots, prunes them with the run that adds one and by the command, and writes figures.
@@ -182,8 +179,7 @@ func TestBackupRetention(t *testing.T) {
 	older := filepath.Join(t.TempDir(), "version-2")
 	require.NoError(t, os.MkdirAll(older, 0o755))
 	for _, name := range []string{"snapshot.0", "log.1"} {
-		text, err := os.ReadFile(filepath.Join(data, "version-2", name))
-		require.NoError(t, err)
+		text := must.ReadFile(t, filepath.Join(data, "version-2", name))
 		require.NoError(t, os.WriteFile(filepath.Join(older, name), text, 0o600))
 	}
 	runs(t, "backup", "create", dir, older)
@@ -191,8 +187,7 @@ func TestBackupRetention(t *testing.T) {
 		"--metrics", figures)
 	require.Zero(t, code, errs)
 	require.NotContains(t, out, "removed")
-	text, err := os.ReadFile(figures)
-	require.NoError(t, err)
+	text := must.ReadFile(t, figures)
 	require.Regexp(t, `(?m)^warren_backup_last_success_timestamp_seconds \d{10}\.?\d*$`, string(text))
 	require.Contains(t, string(text), "\nwarren_backup_files 4\n")
 	require.Contains(t, string(text), "\nwarren_backup_last_zxid 62\n")
@@ -249,9 +244,7 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	require.Contains(t, out, "clients are served by "+r.Addr)
 	require.NoError(t, datadir.Check(vfs.OS(), interrupted+"/version-2"), "no server would start")
 	require.NoDirExists(t, interrupted+"/version-2")
-	kept, err := filepath.Glob(interrupted + "/version-2.before-restore-*/snapshot.1")
-	require.NoError(t, err)
-	require.Len(t, kept, 1)
+	require.Len(t, must.Do(filepath.Glob(interrupted+"/version-2.before-restore-*/snapshot.1"))(t), 1)
 
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 	for _, says := range []string{"restored txn", "nothing is restored"} {
@@ -306,8 +299,7 @@ func TestNothingIsRestoredBesideAServerThatIsBusy(t *testing.T) {
 	wait, timeout := servedWait, servedTimeout
 	servedWait, servedTimeout = 0, 10*time.Millisecond
 	t.Cleanup(func() { servedWait, servedTimeout = wait, timeout })
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // the system takes the connection
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(t) // the system takes the connection
 	defer ln.Close()
 	empty := t.TempDir()
 	fails(t, 1, ln.Addr().String()+" takes the connection, and does not say whether it serves clients",
@@ -408,8 +400,7 @@ func TestFlagsOfTheChart(t *testing.T) {
 	}
 	given := regexp.MustCompile(`(?m)^ *- --([a-zA-Z0-9-]+)`)
 	for _, name := range []string{"backup.yaml", "_helpers.tpl"} {
-		text, err := os.ReadFile(filepath.Join("../../../../deploy/helm/warren/templates", name))
-		require.NoError(t, err)
+		text := must.ReadFile(t, filepath.Join("../../../../deploy/helm/warren/templates", name))
 		flags := given.FindAllStringSubmatch(string(text), -1)
 		require.Greater(t, len(flags), 5, name)
 		for _, f := range flags {
@@ -419,7 +410,6 @@ func TestFlagsOfTheChart(t *testing.T) {
 }
 
 func modeOf(t *testing.T, file string) os.FileMode {
-	info, err := os.Stat(file)
-	require.NoError(t, err)
+	info := must.Do(os.Stat(file))(t)
 	return info.Mode()
 }

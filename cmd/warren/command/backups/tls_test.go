@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -36,8 +37,7 @@ func secured(t *testing.T, dir string) (server *tls.Config, configuration string
 func TestNothingIsRestoredBesideAServerThatSpeaksTLS(t *testing.T) {
 	dir := t.TempDir()
 	secure, configuration := secured(t, dir)
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", secure)
-	require.NoError(t, err)
+	ln := must.Do(tls.Listen("tcp", "127.0.0.1:0", secure))(t)
 	at := answering(t, ln, func(c net.Conn) {
 		askedWord(c)
 		_, _ = io.WriteString(c, leads)
@@ -53,8 +53,7 @@ func TestNothingIsRestoredBesideAServerThatSpeaksTLS(t *testing.T) {
 func TestBackupFromAnAdminServerByTLS(t *testing.T) {
 	dir := t.TempDir()
 	secure, configuration := secured(t, dir)
-	body, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
-	require.NoError(t, err)
+	body := must.ReadFile(t, cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
 	admin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["last_zxid"] = []string{"0x34"}
 		_, _ = w.Write(body)
@@ -64,6 +63,5 @@ func TestBackupFromAnAdminServerByTLS(t *testing.T) {
 	defer admin.Close()
 	args := []string{"backup", "create", filepath.Join(dir, "backup"), "--admin", admin.URL + "/commands"}
 	fails(t, 1, "unknown authority", args...)
-	out := runs(t, append(args, "--client-configuration", configuration)...)
-	require.Contains(t, out, "ends with txn 0x34")
+	require.Contains(t, runs(t, append(args, "--client-configuration", configuration)...), "ends with txn 0x34")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestSnapshotDump(t *testing.T) {
@@ -137,8 +138,7 @@ func TestSnapshotVerify(t *testing.T) {
 // One flipped bit of a path takes the parent away from a znode.
 func TestSnapshotWithAZnodeWithoutParent(t *testing.T) {
 	whole := cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34"
-	b, err := os.ReadFile(whole)
-	require.NoError(t, err)
+	b := must.ReadFile(t, whole)
 	at := bytes.Index(b, []byte("\x00\x00\x00\x0a/zookeeper\x00"))
 	require.Positive(t, at)
 	b[at+5] ^= 1

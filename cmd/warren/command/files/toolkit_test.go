@@ -18,7 +18,6 @@ var tiny = cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/"
 // TestDumpAsToolkit holds what TxnLogToolkit of 3.8 prints.
 func TestDumpAsToolkit(t *testing.T) {
 	cmdline.InUTC(t)
-	out := runs(t, "wal", "dump", "--output", "toolkit", tiny+"log.1")
 	require.Equal(t, `ZooKeeper Transactional Log File with dbid 0 txnlog format version 2
 11/21/26, 5:53:54 AM UTC session 0x100002c4c590000 cxid 0x0 zxid 0x1 createSession 1000000000
 11/21/26, 5:53:54 AM UTC session 0x100002c4c590000 cxid 0x1 zxid 0x2 create /a,x,[31,s{'world,'anyone}
@@ -28,7 +27,7 @@ func TestDumpAsToolkit(t *testing.T) {
 11/21/26, 5:53:54 AM UTC session 0x100002c4c590000 cxid 0x4 zxid 0x5 create2 /e,eph,[31,s{'world,'anyone}
 ],true,2
 EOF reached after 5 txns.
-`, out)
+`, runs(t, "wal", "dump", "--output", "toolkit", tiny+"log.1"))
 }
 
 // Every type of body, and bodies that end early, which print no body.
@@ -98,7 +97,6 @@ Last zxid: 0x5
 }
 
 func TestSnapshotTree(t *testing.T) {
-	out := runs(t, "snapshot", "tree", tiny+"snapshot.5", "--depth", "1")
 	require.Equal(t, ` /
    children: 5
    data: 5
@@ -111,9 +109,8 @@ func TestSnapshotTree(t *testing.T) {
 -- /zookeeper
 --   children: 2
 --   data: 0
-`, out)
-	out = runs(t, "snapshot", "tree", tiny+"snapshot.5", "/a")
-	require.Equal(t, " /a\n   children: 0\n   data: 2\n", out)
+`, runs(t, "snapshot", "tree", tiny+"snapshot.5", "--depth", "1"))
+	require.Equal(t, " /a\n   children: 0\n   data: 2\n", runs(t, "snapshot", "tree", tiny+"snapshot.5", "/a"))
 	code, _, errs := run("snapshot", "tree", tiny+"snapshot.5", "/none")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no znode /none")

@@ -67,8 +67,7 @@ func TestWALRepair(t *testing.T) {
 			require.Zero(t, code, errs)
 			require.Contains(t, out, "to txn "+tt.last+"\n")
 			for _, pattern := range tt.saved {
-				found := must.Glob(t, filepath.Join(dir, "version-2", pattern))
-				require.Len(t, found, 1, pattern)
+				require.Len(t, must.Glob(t, filepath.Join(dir, "version-2", pattern)), 1, pattern)
 			}
 			runs(t, "wal", "verify", dir)
 			if len(tt.args) == 0 {
@@ -136,11 +135,9 @@ func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
 func TestWALRepairOfAMember(t *testing.T) {
 	dir := t.TempDir()
 	e := embed.Start(t, embed.Options{Servers: 3, Dir: dir})
-	c, err := client.Dial(t.Context(), e.ConnectString())
-	require.NoError(t, err)
+	c := must.Do(client.Dial(t.Context(), e.ConnectString()))(t)
 	for _, path := range []string{"/a", "/b", "/c"} {
-		_, err := c.Create(t.Context(), path, nil, client.Persistent)
-		require.NoError(t, err)
+		must.Do(c.Create(t.Context(), path, nil, client.Persistent))(t)
 	}
 	require.NoError(t, c.Close())
 	for id := 1; id <= 3; id++ {
@@ -165,8 +162,7 @@ func TestWALRepairRefuses(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "does not contain txn 0x99")
 
-	lock, err := vfs.OS().Lock(dir + "/version-2/.warren.lock")
-	require.NoError(t, err)
+	lock := must.Do(vfs.OS().Lock(dir + "/version-2/.warren.lock"))(t)
 	code, _, errs = runWAL("repair", dir, "--after", "0x38", "--yes", "--lose-txns")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "stop the server first")
@@ -200,13 +196,9 @@ func FuzzSalvage(f *testing.F) {
 	f.Add(b[20:600])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		mem := vfs.NewMem()
-		file, err := mem.Create("/x")
-		require.NoError(t, err)
-		_, err = file.Write(data)
-		require.NoError(t, err)
-		zxids, err := salvage(file, 0)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(zxids), len(data)/45)
+		file := must.Do(mem.Create("/x"))(t)
+		must.Do(file.Write(data))(t)
+		require.LessOrEqual(t, len(must.Do(salvage(file, 0))(t)), len(data)/45)
 		require.NoError(t, file.Close())
 	})
 }

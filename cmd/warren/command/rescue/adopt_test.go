@@ -114,8 +114,7 @@ func TestAdoptRefuses(t *testing.T) {
 		code    int
 	}{
 		"a server that runs": {func(t *testing.T, root string) {
-			lock, err := vfs.OS().Lock(filepath.Join(root, "log", "version-2", ".warren.lock"))
-			require.NoError(t, err)
+			lock := must.Do(vfs.OS().Lock(filepath.Join(root, "log", "version-2", ".warren.lock")))(t)
 			t.Cleanup(func() { require.NoError(t, lock.Close()) })
 		}, []string{"--yes"}, "stop the server first", 1},
 		"a mark for an empty database": {func(t *testing.T, root string) {
@@ -176,29 +175,25 @@ func TestAdoptIsInterrupted(t *testing.T) {
 	root, zooCfg := memberFiles(t)
 	before := cmdline.Contents(t, root)
 	dirs := []string{filepath.Join(root, "data", "version-2"), filepath.Join(root, "log", "version-2")}
-	change, err := datadir.Begin(vfs.OS(), dirs...)
-	require.NoError(t, err)
+	change := must.Do(datadir.Begin(vfs.OS(), dirs...))(t)
 	require.NoError(t, change.Mark("warren adopt", "run it again"))
 	const suffix = ".set-aside-20260101T000000.000"
 	require.NoError(t, os.Rename(dirs[0], dirs[0]+suffix))
 	require.NoError(t, change.Leave(nil))
 	for _, trust := range []string{"false", "true"} {
-		cfg, _, err := config.Load(zooCfg, []string{"snapshot.trust.empty=" + trust}, nil)
-		require.NoError(t, err)
-		err = server.New(cfg, server.Options{}).Start()
+		cfg, _ := must.Do2(config.Load(zooCfg, []string{"snapshot.trust.empty=" + trust}, nil))(t)
+		err := server.New(cfg, server.Options{}).Start()
 		var refused *server.DataError
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err,
 			"warren adopt was interrupted, and what it has left must not be served: run it again")
 		require.Equal(t, 3, refused.ExitCode())
 	}
-	_, err = os.Stat(dirs[0])
-	require.ErrorIs(t, err, os.ErrNotExist, "a server that is refused makes nothing")
+	require.ErrorIs(t, must.Err(os.Stat(dirs[0])), os.ErrNotExist, "a server that is refused makes nothing")
 	code, out, errs := run("adopt", zooCfg, "--yes")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "/log/version-2 is now ")
-	_, err = os.Stat(dirs[0])
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Err(os.Stat(dirs[0])), os.ErrNotExist)
 
 	var kept []string
 	for name, content := range cmdline.Contents(t, root) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestDoctorOnADirectory(t *testing.T) {
@@ -50,12 +51,10 @@ func TestDoctorOnADirectory(t *testing.T) {
 
 // certificateFile writes a certificate that lasts so long.
 func certificateFile(t *testing.T, left time.Duration) string {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must.Do(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0),
 		NotAfter: time.Now().Add(left)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
+	der := must.Do(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	file := filepath.Join(t.TempDir(), "store.pem")
 	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	return file
@@ -139,13 +138,8 @@ func TestKindOfMount(t *testing.T) {
 		"/": "ext4", "/database": "ext4", "/data": "nfs4", "/data/x": "nfs4", "/data/log/v": "overlay",
 		"/with blank/x": "tmpfs",
 	} {
-		kind, err := kindOf(strings.NewReader(mounts), path)
-		require.NoError(t, err)
-		require.Equal(t, want, kind, path)
+		require.Equal(t, want, must.Do(kindOf(strings.NewReader(mounts), path))(t), path)
 	}
-	_, err := kindOf(strings.NewReader("nonsense\n"), "/")
-	require.Error(t, err)
-	kind, err := mountKind(t.TempDir())
-	require.NoError(t, err)
-	require.NotEmpty(t, kind)
+	require.Error(t, must.Err(kindOf(strings.NewReader("nonsense\n"), "/")))
+	require.NotEmpty(t, must.Do(mountKind(t.TempDir()))(t))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/recovery"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -76,13 +77,11 @@ func TestRecover(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "given up: what only servers 1, 2 had")
 	require.Contains(t, out, "begins with epoch 1044, in which")
-	r, err := recovery.ReadRecord(vfs.OS(), backup)
-	require.NoError(t, err)
+	r := must.Do(recovery.ReadRecord(vfs.OS(), backup))(t)
 	require.Equal(t, []int64{1, 2}, r.GivenUp)
 	require.Equal(t, int64(20+recovery.Leap), r.Epoch, "above every epoch that is known, and more")
 	require.Len(t, r.Seen, 3)
-	log, err := os.ReadFile(filepath.Join(root, "data", recovery.LogFile))
-	require.NoError(t, err)
+	log := must.ReadFile(t, filepath.Join(root, "data", recovery.LogFile))
 	require.Regexp(t, `(?s)begins a new history .*, given up \[1 2\]: is to be changed\n.*: done\n$`, string(log))
 
 	before = unlocked(t, root)
@@ -151,8 +150,7 @@ func TestRecoverAsksByTLS(t *testing.T) {
 	secure := &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}},
 	}
-	client, err := tls.Listen("tcp", "127.0.0.1:0", secure)
-	require.NoError(t, err)
+	client := must.Do(tls.Listen("tcp", "127.0.0.1:0", secure))(t)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -19,15 +19,14 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // filesOf returns the files of an archive.
 func filesOf(t *testing.T, name string) map[string]string {
-	f, err := os.Open(name)
-	require.NoError(t, err)
+	f := must.Do(os.Open(name))(t)
 	defer f.Close()
-	plain, err := gzip.NewReader(f)
-	require.NoError(t, err)
+	plain := must.Do(gzip.NewReader(f))(t)
 	files, archive := map[string]string{}, tar.NewReader(plain)
 	for {
 		h, err := archive.Next()
@@ -35,8 +34,7 @@ func filesOf(t *testing.T, name string) map[string]string {
 			return files
 		}
 		require.NoError(t, err)
-		text, err := io.ReadAll(archive)
-		require.NoError(t, err)
+		text := must.ReadAll(t, archive)
 		files[h.Name] = string(text)
 	}
 }
@@ -109,8 +107,7 @@ func TestSupportBoundsWhatAServerSends(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			at, err := url.Parse(server.URL)
-			require.NoError(t, err)
+			at := must.Do(url.Parse(server.URL))(t)
 			out := filepath.Join(t.TempDir(), "out.tar.gz")
 			_, _, errs := run("support", "127.0.0.1:1", "--admin-port", at.Port(), "-o", out)
 			require.Contains(t, errs, tt.says)

@@ -85,8 +85,7 @@ func TestOrdersWaitForTheirTurn(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	at := web.Listener.Addr().String()
-	out := runs(t, "drain", "--resume", "--admin", at)
-	require.Equal(t, "the server takes clients again\n", out)
+	require.Equal(t, "the server takes clients again\n", runs(t, "drain", "--resume", "--admin", at))
 	refusals, after = 1, "60"
 	fails(t, cli.ExitUnexpected, "asked too often", "drain", "--resume", "--admin", at, "--timeout", "5s")
 	refusals, after = 1, ""
@@ -260,8 +259,7 @@ func TestOrdersGoToTheServerThatIsNamed(t *testing.T) {
 // freePort returns a port of 127.0.0.1 that was free a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	return must.Port(t, ln.Addr().String())
 }

@@ -72,8 +72,7 @@ func TestZkCleanup(t *testing.T) {
 		want += "Removing file: Nov 21, 2026, 6:56:51 PM\t" + filepath.Join(v, name) + "\n"
 	}
 	require.Equal(t, want, out)
-	left, err := vfs.OS().List(v)
-	require.NoError(t, err)
+	left := must.Do(vfs.OS().List(v))(t)
 	require.ElementsMatch(t, []string{"log.6", "log.a", "log.d", "log.10", "snapshot.9", "snapshot.c", "snapshot.f",
 		"snapshot.11", "tmp.snapshot.12"}, left)
 }
@@ -146,8 +145,7 @@ func TestTxnLogToolkitRecover(t *testing.T) {
 				require.NoFileExists(t, file+".fixed")
 				return
 			}
-			info, err := os.Stat(file + ".fixed")
-			require.NoError(t, err)
+			info := must.Do(os.Stat(file + ".fixed"))(t)
 			require.EqualValues(t, 0o600, info.Mode().Perm(), "no more users may read it than the log")
 			sum, err := wal.Scan(vfs.OS(), file+".fixed", func(*wal.Record) error { return nil })
 			if c.fixed {
@@ -170,8 +168,7 @@ func TestTxnLogToolkitChop(t *testing.T) {
 		code, out, errs := run("zkTxnLogToolkit.sh", "-c", "-z", zxid, file)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "\nChopping at 37 new log has 3 records\n")
-		sum, err := wal.Scan(vfs.OS(), file+".chopped55", func(*wal.Record) error { return nil })
-		require.NoError(t, err)
+		sum := must.Do(wal.Scan(vfs.OS(), file+".chopped55", func(*wal.Record) error { return nil }))(t)
 		require.Equal(t, []any{3, int64(298), int64(298)}, []any{sum.Records, sum.Size, sum.End}, "as ZooKeeper's")
 		require.NoError(t, os.Remove(file+".chopped55"))
 	}
@@ -180,8 +177,7 @@ func TestTxnLogToolkitChop(t *testing.T) {
 		require.Equal(t, cli.ExitUnexpected, code)
 		require.Contains(t, errs, "does not contain zxid "+zxid)
 	}
-	left := must.Glob(t, file+".*")
-	require.Empty(t, left)
+	require.Empty(t, must.Glob(t, file+".*"))
 }
 
 // FuzzTxnLog reads anything: it ends, and what it read is what stands there.

@@ -79,8 +79,7 @@ func TestZkServerDaemon(t *testing.T) {
 	code, out, _ = script("status", file)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "Error contacting service. It is probably not running.\n")
-	logs := must.Glob(t, filepath.Join(dir, "data", "zookeeper-*-server-*.out"))
-	require.Len(t, logs, 1)
+	require.Len(t, must.Glob(t, filepath.Join(dir, "data", "zookeeper-*-server-*.out")), 1)
 }
 
 // A server whose file was changed for the worse goes on at restart, which would not start it again, and ends at stop.
@@ -116,8 +115,7 @@ func TestZkServerDaemonElsewhere(t *testing.T) {
 	require.NotEqual(t, os.Getpid(), daemonPID(t, pidFile))
 	code, _, _ = script("stop", file)
 	require.Zero(t, code)
-	logs := must.ReadDir(t, filepath.Join(dir, "logs"))
-	require.Len(t, logs, 1)
+	require.Len(t, must.ReadDir(t, filepath.Join(dir, "logs")), 1)
 
 	require.NoError(t, os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())), 0o644))
 	code, out, _ = script("stop", file)
@@ -128,8 +126,7 @@ func TestZkServerDaemonElsewhere(t *testing.T) {
 // A server that ends at once has not started, and what it said is told.
 func TestZkServerDaemonFails(t *testing.T) {
 	file, dir, port := daemonConfig(t)
-	ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	require.NoError(t, err)
+	ln := must.Do(net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))(t)
 	defer ln.Close()
 	code, out, errs := script("start", file)
 	require.Equal(t, cli.ExitUnexpected, code)
@@ -149,11 +146,9 @@ func TestZkServerInitialize(t *testing.T) {
 	code, out, errs := run("zkServer-initialize.sh", "--myid", "2")
 	require.Zero(t, code, errs)
 	require.Equal(t, "Using myid of 2\n", out)
-	id := must.ReadFile(t, filepath.Join(dir, "data/myid"))
-	require.Equal(t, "2\n", string(id))
+	require.Equal(t, "2\n", string(must.ReadFile(t, filepath.Join(dir, "data/myid"))))
 	for _, name := range []string{"data/initialize", "data/version-2", "log/version-2"} {
-		_, err := os.Stat(filepath.Join(dir, name))
-		require.NoError(t, err)
+		must.Do(os.Stat(filepath.Join(dir, name)))(t)
 	}
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data/version-2/snapshot.0"), []byte("x"), 0o644))
@@ -163,8 +158,7 @@ func TestZkServerInitialize(t *testing.T) {
 	code, out, errs = run("zkServer-initialize.sh", "--configfile", file, "--force")
 	require.Zero(t, code, errs)
 	require.Equal(t, 1, strings.Count(out, ".before-initialize-"), "there was no log")
-	kept := must.Glob(t, filepath.Join(dir, "data/version-2.before-initialize-*/snapshot.0"))
-	require.Len(t, kept, 1)
+	require.Len(t, must.Glob(t, filepath.Join(dir, "data/version-2.before-initialize-*/snapshot.0")), 1)
 
 	code, _, _ = run("zkServer-initialize.sh", "--myid", "-1")
 	require.Equal(t, cli.ExitUsage, code)
