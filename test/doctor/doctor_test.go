@@ -41,7 +41,7 @@ type visit struct {
 }
 
 // ofTheMachine are findings that no test can help.
-var ofTheMachine = []string{"open-files", "fsync", "file-system"}
+var ofTheMachine = []string{"open-files", "fsync", "file-system", "disk-full"}
 
 // examine runs warren doctor and checks what holds for every answer: the exit code says how bad the worst is, the
 // findings are in the order of their urgency, and whatever is wrong has a remedy.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/must"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // TestServersThatDoNotStart makes the failures of docs/TROUBLESHOOTING.md of servers that do not start: warren doctor
@@ -58,6 +61,22 @@ func TestServersThatDoNotStart(t *testing.T) {
 				for _, name := range files(t, n, "log.*") {
 					require.NoError(t, os.Remove(name))
 				}
+			}},
+		"a restore beside a log of which it was not told": {
+			message: "it is the log of another history, and must be moved away",
+			spoil: func(t *testing.T, n *cluster.Node) {
+				backup, log := filepath.Join(n.Dir(), "backup"), filepath.Join(n.Dir(), "log")
+				must.Output(t, exec.Command(cluster.Binary(t), "backup", "create", backup, n.DataDir()))
+				restore := func(name string) {
+					dir := filepath.Join(n.Dir(), name)
+					must.Output(t, exec.Command(cluster.Binary(t), "restore", backup, dir))
+					n.Set(map[string]string{"dataDir": dir, "dataLogDir": log})
+				}
+				restore("restored")
+				n.Start()
+				wire.Open(t, n.Addr(), wire.Options{}).MustCreate(t, "/after", nil, proto.ModePersistent)
+				n.Stop()
+				restore("again")
 			}},
 		"a command that was interrupted": {message: "was interrupted, and what it has left must not be served",
 			spoil: func(t *testing.T, n *cluster.Node) {
