@@ -78,9 +78,9 @@ func (h *hosts) url(i int, path string) string {
 	return "http://" + net.JoinHostPort(host, h.port) + path
 }
 
-// get asks the admin port of a server.
+// get asks the admin port of a server, which may be slow to answer on a busy machine.
 func (h *hosts) get(i int, path string) (status int, body string, err error) {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get(h.url(i, path))
 	if err != nil {
 		return 0, "", err
