@@ -109,7 +109,7 @@ func TestBundleReadersWaitForAWholePublication(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
-	require.ErrorIs(t, errOf(b.Read(ctx)), context.Canceled)
+	require.ErrorIs(t, must.Err(b.Read(ctx)), context.Canceled)
 	require.NoError(t, b.Publish(within(t), map[string][]byte{"y": []byte("3")}))
 	require.Equal(t, map[string][]byte{"y": []byte("3")}, (<-got).Parts)
 	all.Wait()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
+
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 )
@@ -21,7 +23,7 @@ func TestClaimOfUnknownOutcomeIsTakenBack(t *testing.T) {
 	k.LoseAnswer(1)
 	ctx, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
 	defer cancel()
-	require.Error(t, errOf(recipes.NewRendezvous(c, path+"/claim").Announce(ctx, nil)))
+	require.Error(t, must.Err(recipes.NewRendezvous(c, path+"/claim").Announce(ctx, nil)))
 	_, exists, err := observer.Exists(within(t), path+"/claim")
 	require.NoError(t, err)
 	require.True(t, exists, "the create has happened")

@@ -60,7 +60,7 @@ func TestConfigArrivesAtTheLatest(t *testing.T) {
 func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	g := numberConfig(c, root)
-	require.ErrorIs(t, errOf(g.Read(within(t))), client.ErrNoNode)
+	require.ErrorIs(t, must.Err(g.Read(within(t))), client.ErrNoNode)
 	require.ErrorIs(t, g.Publish(within(t), []byte("x")), recipes.ErrInvalid)
 	require.NoError(t, g.Publish(within(t), []byte("1")))
 	l := do(t, g.Open)
@@ -69,7 +69,7 @@ func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 
 	_, err := c.Set(within(t), root, []byte("broken"), -1) // by a client that does not know the format
 	require.NoError(t, err)
-	require.ErrorIs(t, errOf(g.Read(within(t))), recipes.ErrInvalid)
+	require.ErrorIs(t, must.Err(g.Read(within(t))), recipes.ErrInvalid)
 	require.NoError(t, c.Delete(within(t), root, -1))
 	require.NoError(t, g.Publish(within(t), []byte("2")))
 	awaitConfig(t, l, 2)
@@ -78,7 +78,7 @@ func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 	fresh := numberConfig(dial(t), root)
 	ctx, cancel := context.WithCancel(within(t))
 	refused := make(chan error)
-	go func() { refused <- errOf(fresh.Open(ctx)) }()
+	go func() { refused <- must.Err(fresh.Open(ctx)) }()
 	_, changed := l.Current()
 	require.NoError(t, c.Sync(within(t), root))
 	now, _ := l.Current()
@@ -110,7 +110,7 @@ func TestConfigSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	now, _ := l.Current()
 	require.Equal(t, 2, now.Value)
 	l.Close()
-	require.ErrorIs(t, errOf(numberConfig(c, root).Open(within(t))), client.ErrSessionExpired)
+	require.ErrorIs(t, must.Err(numberConfig(c, root).Open(within(t))), client.ErrSessionExpired)
 }
 
 // A program that follows a configuration is told when data is refused, and when it is not any more.

@@ -46,7 +46,7 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	require.Empty(t, list)
 	p := must.Do(d.Provider(within(t), "web", recipes.Random()))(t)
 	defer p.Close()
-	require.ErrorIs(t, errOf(p.Pick()), recipes.ErrNoInstance)
+	require.ErrorIs(t, must.Err(p.Pick()), recipes.ErrNoInstance)
 
 	k := newLink(t)
 	a := must.Do(recipes.NewDiscovery(dialAt(t, k.Addr()), root).Register(within(t),
@@ -115,13 +115,13 @@ func TestDiscoveryRefusesWhatIsNoInstance(t *testing.T) {
 		{}, {Name: "a/b"}, {Name: "a", ID: "x/y"}, {Name: "a", Type: recipes.DynamicSequential},
 		{Name: "a", Type: "OTHER"},
 	} {
-		require.ErrorIs(t, errOf(d.Register(within(t), s)), client.ErrBadArguments, "%v", s)
+		require.ErrorIs(t, must.Err(d.Register(within(t), s)), client.ErrBadArguments, "%v", s)
 	}
 	_, err := d.Register(within(t), recipes.Instance{Name: "a", Payload: json.RawMessage(`{`)})
 	require.ErrorIs(t, err, recipes.ErrFormat)
 	for _, name := range []string{"", "a/b"} {
-		require.ErrorIs(t, errOf(d.Instances(within(t), name)), client.ErrBadArguments)
-		require.ErrorIs(t, errOf(d.Provider(within(t), name, recipes.Random())), client.ErrBadArguments)
+		require.ErrorIs(t, must.Err(d.Instances(within(t), name)), client.ErrBadArguments)
+		require.ErrorIs(t, must.Err(d.Provider(within(t), name, recipes.Random())), client.ErrBadArguments)
 	}
 	require.NoError(t, c.CreateAll(within(t), root+"/a"))
 	must.Do(c.Create(within(t), root+"/a/junk", []byte("junk"), client.Persistent))(t)

@@ -15,22 +15,22 @@ import (
 // uses make every kind of znode that the recipes have, and leave it there.
 var uses = map[string]func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error{
 	"Mutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewMutex(c, path, options...).Lock(within(t)))
+		return must.Err(recipes.NewMutex(c, path, options...).Lock(within(t)))
 	},
 	"RWMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewRWMutex(c, path, options...).RLock(within(t)))
+		return must.Err(recipes.NewRWMutex(c, path, options...).RLock(within(t)))
 	},
 	"SimpleMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewSimpleMutex(c, path, options...).Lock(within(t)))
+		return must.Err(recipes.NewSimpleMutex(c, path, options...).Lock(within(t)))
 	},
 	"MultiMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewMultiMutex(c, []string{path + "/a", path + "/b"}, options...).Lock(within(t)))
+		return must.Err(recipes.NewMultiMutex(c, []string{path + "/a", path + "/b"}, options...).Lock(within(t)))
 	},
 	"Semaphore": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewSemaphore(c, path, 1, options...).Acquire(within(t)))
+		return must.Err(recipes.NewSemaphore(c, path, 1, options...).Acquire(within(t)))
 	},
 	"Election": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewLatch(c, path, "x", options...).Campaign(within(t)))
+		return must.Err(recipes.NewLatch(c, path, "x", options...).Campaign(within(t)))
 	},
 	"Group": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		n, err := recipes.NewGroup(c, path, options...).Join(within(t), "x", nil)
@@ -38,7 +38,7 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 		return err
 	},
 	"Rendezvous": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewRendezvous(c, path, options...).Announce(within(t), nil))
+		return must.Err(recipes.NewRendezvous(c, path, options...).Announce(within(t), nil))
 	},
 	"Config": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewConfig(c, path, func([]byte) (int, error) { return 0, nil }, options...).
@@ -57,10 +57,10 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 		return recipes.NewCounter(c, path, options...).Set(within(t), 1)
 	},
 	"SharedValue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewSharedValue(c, path, options...).Seed(within(t), nil))
+		return must.Err(recipes.NewSharedValue(c, path, options...).Seed(within(t), nil))
 	},
 	"IDs": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return errOf(recipes.NewIDs(c, path, 5, options...).Next(within(t)))
+		return must.Err(recipes.NewIDs(c, path, 5, options...).Next(within(t)))
 	},
 	"Names": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewNames(c, path, options...).Bind(within(t), "x", nil)
@@ -68,23 +68,23 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 	"Queue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), nil))
-		return errOf(q.Take(within(t)))
+		return must.Err(q.Take(within(t)))
 	},
 	"PriorityQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewPriorityQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), -1, nil))
-		return errOf(q.Take(within(t)))
+		return must.Err(q.Take(within(t)))
 	},
 	"DelayQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		q := recipes.NewDelayQueue(c, path+"/items", path+"/locks", options...)
 		require.NoError(t, q.Put(within(t), time.Now(), nil))
-		return errOf(q.Take(within(t)))
+		return must.Err(q.Take(within(t)))
 	},
 	"Discovery": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		d := recipes.NewDiscovery(c, path, options...)
 		r := must.Do(d.Register(within(t), recipes.Instance{Name: "a"}))(t)
 		t.Cleanup(func() { _ = r.Close(within(t)) })
-		return errOf(d.Register(within(t), recipes.Instance{Name: "b", Type: recipes.Static}))
+		return must.Err(d.Register(within(t), recipes.Instance{Name: "b", Type: recipes.Static}))
 	},
 	"TwoPhaseCommit": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewTwoPhaseCommit(c, path, options...).Begin(within(t), nil, "x")

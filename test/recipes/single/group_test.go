@@ -186,7 +186,7 @@ func TestGroupFollowsItsMembers(t *testing.T) {
 	expect("[{a 3}]")
 	require.NoError(t, a.Close(within(t)))
 	expect("[]")
-	require.ErrorIs(t, errOf(group.Join(within(t), "x/y", nil)), client.ErrBadArguments)
+	require.ErrorIs(t, must.Err(group.Join(within(t), "x/y", nil)), client.ErrBadArguments)
 	cancel()
 	all.Wait()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // habit is how a recipe is used.
@@ -65,7 +66,7 @@ func locking[H releaser](
 		waits: []wait{{
 			name: "to be granted",
 			do: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(lock(c, path)(ctx))
+				return must.Err(lock(c, path)(ctx))
 			},
 			block: func(ctx context.Context, c *client.Client, path string) (func(), error) {
 				h, err := lock(c, path)(ctx)
@@ -111,7 +112,7 @@ func queueing(
 		},
 		waits: []wait{{name: "for an item", extra: 1,
 			do: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(take(c, path)(ctx))
+				return must.Err(take(c, path)(ctx))
 			}}},
 	}
 }
@@ -149,7 +150,7 @@ var habits = map[string]habit{
 	"RWMutex": locking(func(c *client.Client, path string) func(context.Context) (*recipes.Hold, error) {
 		return recipes.NewRWMutex(c, path).Lock
 	}, "").and(wait{name: "to read", do: func(ctx context.Context, c *client.Client, path string) error {
-		return errOf(recipes.NewRWMutex(c, path).RLock(ctx))
+		return must.Err(recipes.NewRWMutex(c, path).RLock(ctx))
 	}, block: func(ctx context.Context, c *client.Client, path string) (func(), error) {
 		h, err := recipes.NewRWMutex(c, path).Lock(ctx)
 		return func() { _ = h.Release(ctx) }, err
@@ -178,7 +179,7 @@ var habits = map[string]habit{
 		},
 		waits: []wait{{name: "for the announcement",
 			do: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(recipes.NewRendezvous(c, path).Await(ctx))
+				return must.Err(recipes.NewRendezvous(c, path).Await(ctx))
 			}}},
 	},
 	"Group": habit{
@@ -192,7 +193,7 @@ var habits = map[string]habit{
 			return n.Close(ctx)
 		},
 		waits: []wait{{name: "for its name", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewGroup(c, path).Join(ctx, "x", nil))
+			return must.Err(recipes.NewGroup(c, path).Join(ctx, "x", nil))
 		}, block: func(ctx context.Context, c *client.Client, path string) (func(), error) {
 			n, err := recipes.NewGroup(c, path).Join(ctx, "x", nil)
 			return func() { _ = n.Close(ctx) }, err
@@ -235,7 +236,7 @@ var habits = map[string]habit{
 			return nil
 		},
 		waits: []wait{{name: "for its id", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewDiscovery(c, path).Register(ctx, recipes.Instance{Name: "web", ID: "x"}))
+			return must.Err(recipes.NewDiscovery(c, path).Register(ctx, recipes.Instance{Name: "web", ID: "x"}))
 		}, block: registered},
 			{name: "with a provider", do: func(ctx context.Context, c *client.Client, path string) error {
 				p, err := recipes.NewDiscovery(c, path).Provider(ctx, "web", recipes.Random())
@@ -265,7 +266,7 @@ var habits = map[string]habit{
 			return err
 		},
 		waits: []wait{{name: "to be published", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewConfig(c, path, asIs).Open(ctx))
+			return must.Err(recipes.NewConfig(c, path, asIs).Open(ctx))
 		}}},
 	},
 	"Bundle": habit{
@@ -277,10 +278,10 @@ var habits = map[string]habit{
 					return err
 				}
 			}
-			return errOf(b.Read(ctx))
+			return must.Err(b.Read(ctx))
 		},
 		waits: []wait{{name: "to be published", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewBundle(c, path).Read(ctx))
+			return must.Err(recipes.NewBundle(c, path).Read(ctx))
 		}}},
 	}.and(wait{name: "for changes", do: func(ctx context.Context, c *client.Client, path string) error {
 		return exhausted(ctx, recipes.NewBundle(c, path).Follow(ctx))
@@ -325,14 +326,14 @@ var habits = map[string]habit{
 			v := recipes.NewSharedValue(c, path)
 			return steps(func() error { _, err := v.Seed(ctx, nil); return err },
 				func() error { _, err := v.Set(ctx, nil); return err }, func() error {
-					return errOf(v.Update(ctx, func(recipes.Value) ([]byte, error) { return nil, nil }))
+					return must.Err(v.Update(ctx, func(recipes.Value) ([]byte, error) { return nil, nil }))
 				})
 		},
 	}.and(following(func(ctx context.Context, c *client.Client, path string) iter.Seq2[recipes.Value, error] {
 		return recipes.NewSharedValue(c, path).Follow(ctx)
 	})),
 	"IDs": {left: []string{""}, use: func(ctx context.Context, c *client.Client, path string) error {
-		return errOf(recipes.NewIDs(c, path, 3).Next(ctx))
+		return must.Err(recipes.NewIDs(c, path, 3).Next(ctx))
 	}},
 	"Names": habit{
 		left: []string{""},
@@ -368,11 +369,11 @@ var habits = map[string]habit{
 				func() error { _, err := p.Outcome(ctx); return err }, func() error { return p.Remove(ctx) })
 		},
 		waits: []wait{{name: "for the votes", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewTwoPhaseCommit(c, path).Outcome(ctx))
+			return must.Err(recipes.NewTwoPhaseCommit(c, path).Outcome(ctx))
 		}, block: func(ctx context.Context, c *client.Client, path string) (func(), error) {
 			return func() {}, recipes.NewTwoPhaseCommit(c, path).Begin(ctx, nil, "a")
 		}}, {name: "for the beginning", do: func(ctx context.Context, c *client.Client, path string) error {
-			return errOf(recipes.NewTwoPhaseCommit(c, path).Await(ctx))
+			return must.Err(recipes.NewTwoPhaseCommit(c, path).Await(ctx))
 		}}},
 	},
 }

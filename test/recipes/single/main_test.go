@@ -52,9 +52,6 @@ func attempt[V any](t testing.TB, call func(context.Context) (V, error)) V {
 	return v
 }
 
-// errOf is the error of a call whose value nobody needs.
-func errOf[V any](_ V, err error) error { return err }
-
 var (
 	rootsMu sync.Mutex
 	roots   = map[string]string{} // by name of the running test

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
+
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 )
@@ -62,11 +64,11 @@ func TestMultiMutexHoldsAllOrNone(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	m := recipes.NewMultiMutex(c, []string{root + "/b", root + "/a", root + "/b"})
 	b := do(t, recipes.NewMutex(c, root+"/b").Lock)
-	require.ErrorIs(t, errOf(m.TryLock(within(t))), recipes.ErrBusy)
+	require.ErrorIs(t, must.Err(m.TryLock(within(t))), recipes.ErrBusy)
 	require.Empty(t, names(t, c, root+"/a"))
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
-	go func() { failed <- errOf(m.Lock(ctx)) }()
+	go func() { failed <- must.Err(m.Lock(ctx)) }()
 	awaitChildren(t, c, root+"/a", 1)
 	awaitChildren(t, c, root+"/b", 2)
 	cancel()

@@ -72,11 +72,11 @@ func TestIDsWaitOnlyAsLongAsTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
 	defer cancel()
 	first := make(chan error, 1)
-	go func() { first <- errOf(ids.Next(ctx)) }()
+	go func() { first <- must.Err(ids.Next(ctx)) }()
 	<-asked
 	hasty, giveUp := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer giveUp()
-	require.ErrorIs(t, errOf(ids.Next(hasty)), context.DeadlineExceeded)
+	require.ErrorIs(t, must.Err(ids.Next(hasty)), context.DeadlineExceeded)
 	require.NoError(t, ctx.Err(), "the second call has waited for the first")
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
@@ -87,7 +87,7 @@ func TestIDsEnd(t *testing.T) {
 	require.NoError(t, recipes.NewAtomicLong(c, root).Set(within(t), math.MaxInt64-1))
 	ids := recipes.NewIDs(c, root, 1)
 	require.EqualValues(t, math.MaxInt64, do(t, ids.Next))
-	require.ErrorIs(t, errOf(ids.Next(within(t))), recipes.ErrOverflow)
+	require.ErrorIs(t, must.Err(ids.Next(within(t))), recipes.ErrOverflow)
 	require.Panics(t, func() { recipes.NewIDs(c, root, 0) })
 }
 
@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 	n := recipes.NewNames(c, root)
 	list := do(t, n.List)
 	require.Empty(t, list)
-	require.ErrorIs(t, errOf(n.Lookup(within(t), "a")), client.ErrNoNode)
+	require.ErrorIs(t, must.Err(n.Lookup(within(t), "a")), client.ErrNoNode)
 	require.NoError(t, n.Bind(within(t), "b", []byte("2")))
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")))
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")), "the same again")
@@ -122,7 +122,7 @@ func TestNames(t *testing.T) {
 		require.ErrorIs(t, n.Bind(within(t), name, nil), client.ErrBadArguments)
 		require.ErrorIs(t, n.Rebind(within(t), name, nil), client.ErrBadArguments)
 		require.ErrorIs(t, n.Unbind(within(t), name), client.ErrBadArguments)
-		require.ErrorIs(t, errOf(n.Lookup(within(t), name)), client.ErrBadArguments)
+		require.ErrorIs(t, must.Err(n.Lookup(within(t), name)), client.ErrBadArguments)
 	}
 }
 

@@ -64,8 +64,8 @@ func TestNumberLayoutsAreCurators(t *testing.T) {
 	require.Equal(t, "\xff\xff\xff\xfe", string(data))
 	data, _ = must.Do2(c.Get(within(t), root+"/long"))(t)
 	require.Equal(t, "\x01\x02\x03\x04\x05\x06\x07\x08", string(data))
-	require.ErrorIs(t, errOf(recipes.NewAtomicLong(c, root+"/short").Get(within(t))), recipes.ErrFormat)
-	require.ErrorIs(t, errOf(recipes.NewCounter(c, root+"/long").Add(within(t), 1)), recipes.ErrFormat)
+	require.ErrorIs(t, must.Err(recipes.NewAtomicLong(c, root+"/short").Get(within(t))), recipes.ErrFormat)
+	require.ErrorIs(t, must.Err(recipes.NewCounter(c, root+"/long").Add(within(t), 1)), recipes.ErrFormat)
 }
 
 func TestNumberRefusesOverflow(t *testing.T) {
@@ -75,7 +75,7 @@ func TestNumberRefusesOverflow(t *testing.T) {
 		{math.MinInt32, math.MinInt32},
 	} {
 		require.NoError(t, n.Set(within(t), tt.value))
-		require.ErrorIs(t, errOf(n.Add(within(t), tt.delta)), recipes.ErrOverflow, "%v", tt)
+		require.ErrorIs(t, must.Err(n.Add(within(t), tt.delta)), recipes.ErrOverflow, "%v", tt)
 		got := do(t, n.Get)
 		require.Equal(t, tt.value, got)
 	}
@@ -103,5 +103,5 @@ func TestNumberFollow(t *testing.T) {
 	require.EqualValues(t, 5, want)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, errOf(n.Add(ctx, 1)), context.Canceled)
+	require.ErrorIs(t, must.Err(n.Add(ctx, 1)), context.Canceled)
 }

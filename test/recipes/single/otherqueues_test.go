@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
+
 	"github.com/seed94657493/warren/recipes"
 )
 
@@ -55,7 +57,7 @@ func TestDelayQueueWaitsForTheEarliest(t *testing.T) {
 	require.Equal(t, 1, do(t, q.Len), "the late one is there")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, errOf(q.Take(ctx)), context.Canceled)
+	require.ErrorIs(t, must.Err(q.Take(ctx)), context.Canceled)
 }
 
 // The batch of a consumer whose session ends goes to another.

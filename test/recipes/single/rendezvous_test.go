@@ -34,7 +34,7 @@ func TestRendezvous(t *testing.T) {
 	k.LoseAnswer(1) // that of the create, which is recognised
 	h := must.Do(first.Announce(within(t), []byte("a")))(t)
 	require.Equal(t, recipes.Meeting{Data: []byte("a"), Token: h.Token()}, <-met)
-	require.ErrorIs(t, errOf(second.Announce(within(t), []byte("a"))), recipes.ErrBusy)
+	require.ErrorIs(t, must.Err(second.Announce(within(t), []byte("a"))), recipes.ErrBusy)
 	require.NoError(t, h.Release(within(t)))
 	require.False(t, (<-met).Exists())
 	h = must.Do(second.Announce(within(t), []byte("b")))(t)
@@ -43,7 +43,7 @@ func TestRendezvous(t *testing.T) {
 	require.Equal(t, m, <-met)
 	cancel()
 	<-ended
-	require.ErrorIs(t, errOf(first.Await(ctx)), context.Canceled)
+	require.ErrorIs(t, must.Err(first.Await(ctx)), context.Canceled)
 	require.NoError(t, h.Release(within(t)))
 }
 

@@ -74,7 +74,7 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewQueue(observer, path+"/items", path+"/locks").Put(ctx, nil)
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(recipes.NewQueue(c, path+"/items", path+"/locks").Take(ctx))
+				return must.Err(recipes.NewQueue(c, path+"/items", path+"/locks").Take(ctx))
 			},
 			watched: "/items",
 		},
@@ -83,7 +83,7 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewBundle(observer, path).Publish(ctx, map[string][]byte{"a": nil})
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(recipes.NewBundle(c, path).Read(ctx))
+				return must.Err(recipes.NewBundle(c, path).Read(ctx))
 			},
 			watched: "/ready",
 		},
@@ -92,10 +92,10 @@ func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
 				return recipes.NewTwoPhaseCommit(observer, path).Begin(ctx, nil, "a")
 			},
 			finish: func(ctx context.Context, path string) error {
-				return errOf(recipes.NewTwoPhaseCommit(observer, path).Decide(ctx))
+				return must.Err(recipes.NewTwoPhaseCommit(observer, path).Decide(ctx))
 			},
 			wait: func(ctx context.Context, c *client.Client, path string) error {
-				return errOf(recipes.NewTwoPhaseCommit(c, path).Outcome(ctx))
+				return must.Err(recipes.NewTwoPhaseCommit(c, path).Outcome(ctx))
 			},
 		},
 	} {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
+
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 )
@@ -92,7 +94,7 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	start("r4", (*recipes.RWMutex).RLock, 4)
 	start("w5", (*recipes.RWMutex).Lock, 5)
 	m := recipes.NewRWMutex(observer, root)
-	require.ErrorIs(t, errOf(m.TryRLock(within(t))), recipes.ErrBusy)
+	require.ErrorIs(t, must.Err(m.TryRLock(within(t))), recipes.ErrBusy)
 	require.Empty(t, granted)
 	require.Zero(t, woken())
 	require.Len(t, do(t, m.Contenders), 5)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
+
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 )
@@ -71,7 +73,7 @@ func TestSemaphoreGivesUpWithItsContext(t *testing.T) {
 	h := do(t, s.Acquire)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
-	go func() { failed <- errOf(s.Acquire(ctx)) }()
+	go func() { failed <- must.Err(s.Acquire(ctx)) }()
 	awaitChildren(t, c, root+"/leases", 2)
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)

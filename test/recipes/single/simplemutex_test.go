@@ -88,7 +88,7 @@ func TestSimpleMutexGivesUpWithItsContext(t *testing.T) {
 	waiting := newContestant(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
-	go func() { failed <- errOf(recipes.NewSimpleMutex(waiting.c, root).Lock(ctx)) }()
+	go func() { failed <- must.Err(recipes.NewSimpleMutex(waiting.c, root).Lock(ctx)) }()
 	<-waiting.looked
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)

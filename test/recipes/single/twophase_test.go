@@ -46,7 +46,7 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 					t.Errorf("await: %v %v", b, err)
 				}
 				k.LoseAnswer(n)
-				assert.NoError(t, errOf(tx.Vote(within(t), site, vote)), "vote")
+				assert.NoError(t, must.Err(tx.Vote(within(t), site, vote)), "vote")
 				outcome := attempt(t, tx.Outcome)
 				mu.Lock()
 				seen[outcome] = true
@@ -76,7 +76,7 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 func TestTwoPhaseCommit(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	tx := recipes.NewTwoPhaseCommit(c, root)
-	require.ErrorIs(t, errOf(tx.Ballot(within(t))), client.ErrNoNode)
+	require.ErrorIs(t, must.Err(tx.Ballot(within(t))), client.ErrNoNode)
 	require.ErrorIs(t, tx.Begin(within(t), nil), client.ErrBadArguments)
 	require.ErrorIs(t, tx.Begin(within(t), nil, "a/b"), client.ErrBadArguments)
 	require.NoError(t, tx.Begin(within(t), []byte("q"), "b", "a"))
@@ -84,8 +84,8 @@ func TestTwoPhaseCommit(t *testing.T) {
 	require.ErrorIs(t, tx.Begin(within(t), []byte("other"), "a", "b"), recipes.ErrBusy)
 	require.ErrorIs(t, tx.Begin(within(t), []byte("q"), "a", "c"), recipes.ErrBusy)
 	require.ErrorIs(t, tx.Remove(within(t)), recipes.ErrUnfinished)
-	require.ErrorIs(t, errOf(tx.Vote(within(t), "a", recipes.Undecided)), client.ErrBadArguments)
-	require.ErrorIs(t, errOf(tx.Vote(within(t), "c", recipes.Commit)), client.ErrNoNode)
+	require.ErrorIs(t, must.Err(tx.Vote(within(t), "a", recipes.Undecided)), client.ErrBadArguments)
+	require.ErrorIs(t, must.Err(tx.Vote(within(t), "c", recipes.Commit)), client.ErrNoNode)
 	vote := must.Do(tx.Vote(within(t), "a", recipes.Commit))(t)
 	require.Equal(t, recipes.Commit, vote)
 	vote = must.Do(tx.Vote(within(t), "a", recipes.Abort))(t)
@@ -96,10 +96,10 @@ func TestTwoPhaseCommit(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, errOf(tx.Outcome(ctx)), context.Canceled)
+	require.ErrorIs(t, must.Err(tx.Outcome(ctx)), context.Canceled)
 	site, end := expire(t)
 	failed := make(chan error)
-	go func() { failed <- errOf(recipes.NewTwoPhaseCommit(site, root).Outcome(within(t))) }()
+	go func() { failed <- must.Err(recipes.NewTwoPhaseCommit(site, root).Outcome(within(t))) }()
 	end()
 	require.ErrorIs(t, <-failed, client.ErrSessionExpired)
 	require.Equal(t, recipes.Abort, do(t, tx.Decide), "b never voted")
@@ -108,5 +108,5 @@ func TestTwoPhaseCommit(t *testing.T) {
 
 	require.NoError(t, tx.Begin(within(t), nil, "a"))
 	must.Do(c.Set(within(t), root+"/a", []byte("maybe"), -1))(t)
-	require.ErrorIs(t, errOf(tx.Outcome(within(t))), recipes.ErrFormat)
+	require.ErrorIs(t, must.Err(tx.Outcome(within(t))), recipes.ErrFormat)
 }
